@@ -1,4 +1,4 @@
-"""What `gather-infer diff` proves of optimised models: our results, and those of other tools.
+"""Outputs of optimised models that `gather-infer diff` proves equal: of our results, and of those of other tools.
 
     python benchmarks/proofs.py MODEL ... [--folder DIR ...] [--results DIR --tools NAME ...] [--runs N] [--jobs N]
 
@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 SECONDS = 300
 REWRITES = ("optimize", "fold", "freeze")
 SIZES = ((2, 3, 5, 7, 11, 13), (32, 64), (224,))
-"""What `freeze` gives the symbols in turns; the next where a model refuses them."""
+"""Sizes that `freeze` gives the symbols in turns; the next where a model refuses them."""
 LAWS = ("rows", "gemm-bias")
 
 
@@ -120,7 +120,7 @@ def child(words: Sequence[str]) -> None:
 
 
 def run_child(*words: str) -> dict[str, Any]:
-    """What a task in a child process prints; `error` instead when it has none."""
+    """The result that a task in a child process prints; `error` instead when it has none."""
     try:
         done = subprocess.run(
             [sys.executable, __file__, "--child", *words], capture_output=True, text=True, timeout=SECONDS

@@ -30,12 +30,12 @@ GROUPS = {
     "Ask": ("infer", "explain", "verdicts", "check", "check_many", "contract_of", "open_model"),
     "Many models": ("infer_many", "optimize_many", "convert_many", "contract_many", "cost_many", "ModelRun"),
     "Compare": ("diff", "Difference", "DiffVerdict", "Certificate"),
-    "Change": ("fold", "optimize", "freeze", "convert"),
+    "Change": ("fold", "optimize", "freeze", "unfreeze", "convert"),
     "Edit": ("extract", "compose", "rename", "outputs"),
     "Answers": (
         "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
         "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult", "FreezeResult",
-        "ConversionResult", "EditResult", "RenameResult", "ComposeResult",
+        "ConversionResult", "EditResult", "RenameResult", "ComposeResult", "UnfreezeResult", "RowCheck",
     ),
     "Contracts at run time": ("Contract", "Violation", "emit", "Emission"),
     "Facts": (

@@ -134,6 +134,13 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"onnx"},
     ),
+    "unfreezing": (
+        {
+            "diagnostic", "errors", "inference", "ir", "model", "node_ids", "passes", "progress", "runtimes",
+            "symbolic", "tensor", "trail", "validate", "verification",
+        },
+        {"numpy", "onnx"},
+    ),
     "equality": (  # of passes only the kernels of constant evaluation: a proof must not trust the rewriting
         {
             "contract", "domains", "errors", "inference", "ir", "model", "node_facts", "node_ids", "ops", "passes",
@@ -171,6 +178,7 @@ CIRCLES = {
 
 TYPING_CIRCLES = CIRCLES | {
     "gather_infer.inference.interpreter": "a graph is interpreted node by node, and control-flow nodes hold graphs",
+    "gather_infer.unfreezing.walk": "an edit of a node adds nodes, which are inferred and edited like it",
     "gather_infer.inference.environment": "an environment holds the provenance of its values",
 }
 """The same when imports for annotations alone count as well."""
@@ -183,6 +191,7 @@ RESULTS = {
     "gather_infer.checks.result",
     "gather_infer.editing.result",
     "gather_infer.equality.result",
+    "gather_infer.unfreezing.result",
 }
 """The modules of result dataclasses, the only modules that `report` may import from the layers that make results."""
 

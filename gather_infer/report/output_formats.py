@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary, Unreadable
     from gather_infer.report.totals import TotalsReport
-    from gather_infer.unfreezing import UnfreezeResult
+    from gather_infer.unfreezing.result import UnfreezeResult
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
 

@@ -14,7 +14,7 @@ from gather_infer.report.rewriting import edits_text
 
 if TYPE_CHECKING:
     from gather_infer.report.output_formats import UnfreezeReport
-    from gather_infer.unfreezing import UnfreezeResult
+    from gather_infer.unfreezing.result import UnfreezeResult
 
 
 def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:

@@ -30,8 +30,7 @@ from gather_infer.symbolic import Expr, evaluate, parse_dim
 from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
-from gather_infer.unfreezing.blocked import Blocked
-from gather_infer.unfreezing.result import RowCheck, UnfreezeResult
+from gather_infer.unfreezing.result import Blocked, RowCheck, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.walk import Site, UnfreezingWalk
 from gather_infer.validate import verdicts
@@ -80,7 +79,7 @@ def unfreeze(
 
     progress(lambda: "following the sizes")
     journal = Journal()
-    walk, blocked = _walked(opened, prepare, freed)
+    walk, blocked = _followed(opened, prepare, freed)
     proto, interface = source.proto, Interface()
     unreached: tuple[str, ...] = ()
     after: Inference | None = None
@@ -124,7 +123,7 @@ def unfreeze(
     return result
 
 
-def _walked(
+def _followed(
     opened: ModelFile, prepare: Callable[[Interpreter], None], freed: Iterable[str]
 ) -> tuple[UnfreezingWalk, Blocked | None]:
     """The walk, and the node that blocks it.

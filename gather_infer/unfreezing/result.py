@@ -7,12 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gather_infer.errors import UsageError
+from gather_infer.errors import GatherInferError, UsageError
 from gather_infer.model import SaveReport
 from gather_infer.model.edits import RemoveNode
 from gather_infer.model.save import Companions
 from gather_infer.passes.result import PassResult
-from gather_infer.unfreezing.blocked import Blocked
+
+
+class Blocked(GatherInferError):
+    """A node that stands for the old size and cannot be edited; `reason` says what it would need."""
+
+    def __init__(self, node: str, reason: str) -> None:
+        super().__init__(f"{node}: {reason}")
+        self.node, self.reason = node, reason
 
 
 class RowCheck(NamedTuple):

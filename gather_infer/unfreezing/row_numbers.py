@@ -15,7 +15,7 @@ from onnx import NodeProto
 from gather_infer.symbolic import Expr, product
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, is_free
-from gather_infer.unfreezing.blocked import Blocked
+from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 
 
 class RowNumbers:
-    """What is known of the elements of integer tensors.
+    """Facts about the elements of integer tensors.
 
     names   tensors whose elements may depend on the number of the row
     sized   tensors with elements that are computed from a freed size

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from gather_infer.symbolic import Dim, evaluate
 
 SIZES = (1, 2, 3, 5, 7)
-"""What each freed size is tried with."""
+"""Numbers that each freed size is tried with."""
 _PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197)
 
 Relation = tuple[Dim, str, Dim]
@@ -24,7 +24,7 @@ class Bindings(dict[str, int]):
         return self._primes.setdefault(name, _PRIMES[len(self._primes) % len(_PRIMES)])
 
 
-class Samples:
+class SizeSamples:
     """The old sizes, and others to try: all freed symbols at once, so that equal sizes occur and different ones.
 
     rows   the symbols of rows; another one is a length, which constants may limit to the old size

@@ -13,8 +13,7 @@ the values are wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
@@ -25,20 +24,16 @@ from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.proto.tensors import from_tensor
 from gather_infer.inference.topology import captured, topological
 from gather_infer.symbolic import Dim, Expr, symbol
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
+from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
-from gather_infer.unfreezing.blocked import Blocked
-from gather_infer.unfreezing.constant_rows import BROADCASTING, ConstantRows
+from gather_infer.unfreezing.constant_rows import ConstantRows
+from gather_infer.unfreezing.operand_edits import edited
+from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
-from gather_infer.unfreezing.samples import Samples, values_of
+from gather_infer.unfreezing.samples import SizeSamples, values_of
 
 Array = np.ndarray[Any, Any]
-_DIM: Final = DType.INT64
-_MAX_TRIALS: Final = 40
-_WEIGHTS: Final = {"Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1,), "LSTM": (1, 2, 3), "GRU": (1, 2, 3),
-                   "RNN": (1, 2, 3), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8), "ConvInteger": (1, 2, 3)}  # fmt: skip
-"""Operands that are never edited."""
 
 
 class Placed(NamedTuple):
@@ -89,7 +84,7 @@ class UnfreezingWalk(Interpreter):
     ) -> None:  # fmt: skip
         self.static, self.freed, self.sites, self.opset = static, freed, sites, opset
         self.row_symbols = frozenset(row_symbols)
-        self.samples = Samples(freed, self.row_symbols)
+        self.samples = SizeSamples(freed, self.row_symbols)
         self.factors: dict[str, AxisFactors] = {}
         self.dependent: set[str] = set()
         self.upper_bounds: dict[str, int] = {}
@@ -115,7 +110,7 @@ class UnfreezingWalk(Interpreter):
         self.environment = environment
         environment.labels = self._labels
         for name, value in environment.values.items():
-            self._record(name, value, ())
+            self.record(name, value, ())
         order, _, cycle = topological(nodes)
         assert not cycle, "the model is well formed"
         for position in order:
@@ -135,7 +130,7 @@ class UnfreezingWalk(Interpreter):
         problem = self.attempt(changed)
         reason = "" if changed is node else f"a constant that stands for the old size of {', '.join(self.freed)}"
         if problem:
-            changed, reason = self._edited(changed, problem), problem
+            changed, reason = edited(self, changed, problem), problem
         self.row_numbers.note(self, changed)
         self._place(changed, False, reason)
 
@@ -169,10 +164,10 @@ class UnfreezingWalk(Interpreter):
         context.scope = scope
         if problem:
             self.rollback(mark)
-            self._unbind(node)
+            self.unbind(node)
         return problem
 
-    def _unbind(self, node: NodeProto) -> None:
+    def unbind(self, node: NodeProto) -> None:
         environment = self.environment
         for name in node.output:
             environment.values.pop(name, None)
@@ -197,7 +192,7 @@ class UnfreezingWalk(Interpreter):
                 return problem
         depends = self._depends(node)
         for name in filter(None, node.output):
-            self._record(name, self.environment.values[name], node.input, node)
+            self.record(name, self.environment.values[name], node.input, node)
             if depends:
                 self.dependent.add(name)
         return ""
@@ -259,7 +254,7 @@ class UnfreezingWalk(Interpreter):
             for factors, dim in zip(axes, shape, strict=True)
         )
 
-    def _record(self, name: str, value: Value, inputs: Sequence[str], node: NodeProto | None = None) -> None:
+    def record(self, name: str, value: Value, inputs: Sequence[str], node: NodeProto | None = None) -> None:
         """Record the axis factors of a value that depends on a freed size."""
         if not isinstance(value, SymbolicTensor) or value.shape is None:
             return
@@ -294,7 +289,7 @@ class UnfreezingWalk(Interpreter):
         key = (array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
         name = self._constants.get(key)
         if name is None:
-            name = self._constants[key] = self._fresh(hint)
+            name = self._constants[key] = self.fresh(hint)
             tensor = numpy_helper.from_array(np.ascontiguousarray(array), name)
             self.added[name] = tensor
             self.environment.constants[name] = tensor
@@ -303,7 +298,7 @@ class UnfreezingWalk(Interpreter):
 
     def emit(self, op_type: str, inputs: Sequence[str], *, reason: str = "", **attributes: Any) -> str:
         """Add a node before the present one; the name of its output. Raises Blocked if it cannot be inferred."""
-        name = self._fresh(op_type.lower())
+        name = self.fresh(op_type.lower())
         node = helper.make_node(op_type, list(inputs), [name], name, **attributes)
         problem = self.attempt(node)
         if problem:
@@ -315,7 +310,7 @@ class UnfreezingWalk(Interpreter):
 
     def fresh_output(self, name: str) -> str:
         """A new name for a copy of a value."""
-        return self._fresh(name.rsplit("/", 1)[-1])
+        return self.fresh(name.rsplit("/", 1)[-1])
 
     def add_copy(self, node: NodeProto) -> None:
         """Add a copy of a node of the file, which has been inferred, before the present one."""
@@ -324,7 +319,7 @@ class UnfreezingWalk(Interpreter):
         self.row_numbers.note(self, node)
         self._place(node, True, "a value of the old size, made to follow it")
 
-    def _fresh(self, hint: str) -> str:
+    def fresh(self, hint: str) -> str:
         number = 0
         while (name := f"unfreeze_{hint}_{number}") in self._names:
             number += 1
@@ -407,21 +402,6 @@ class UnfreezingWalk(Interpreter):
             parts.append(self.constant(np.array(numbers, np.int64)))
         return parts[0] if len(parts) == 1 else self.emit("Concat", parts, axis=0)
 
-    # edits
-
-    def _edited(self, node: NodeProto, problem: str) -> NodeProto:
-        """The node with other inputs, so that it fits. Raises Blocked if no edit makes it fit."""
-        for edit in (self._with_reshape_target, self._with_expand_target, self._with_sizes, self._with_rows):
-            changed = edit(node)
-            if changed is not None and not self.attempt(changed):
-                again = with_row_numbers(self, changed)
-                if again is changed:
-                    return changed
-                self._unbind(changed)
-                if not self.attempt(again):
-                    return again
-        raise Blocked(self.label(node), problem)
-
     @staticmethod
     def with_inputs(node: NodeProto, inputs: Mapping[int, str]) -> NodeProto:
         changed = NodeProto()
@@ -429,23 +409,6 @@ class UnfreezingWalk(Interpreter):
         for position, name in inputs.items():
             changed.input[position] = name
         return changed
-
-    def _with_reshape_target(self, node: NodeProto) -> NodeProto | None:
-        if node.op_type != "Reshape" or len(node.input) < 2:
-            return None
-        was = self.static.get(node.output[0])
-        if not isinstance(was, SymbolicTensor) or was.shape is None:
-            return None
-        data = self.environment.values.get(node.input[0])
-        for axes in (self.regrouped(node, was.shape) or [])[:1]:
-            target = self._target([dim_of(factors) for factors in axes], data, node)
-            return self.with_inputs(node, {1: target})
-        return None
-
-    def _target(self, dims: Sequence[Dim], data: Value | None, node: NodeProto) -> str:
-        """A target for Reshape: 0 for a size that is kept in place, -1 for one other that is no number."""
-        shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
-        return self.reshape_target(dims, shape, keeps=not any(a.name == "allowzero" and a.i for a in node.attribute))
 
     def reshape_target(self, dims: Sequence[Dim], shape: Shape, *, keeps: bool = True) -> str:
         """A target of Reshape for data of a shape.
@@ -461,115 +424,7 @@ class UnfreezingWalk(Interpreter):
             entries[symbolic[0]] = -1
         return self.shape_vector(entries)
 
-    def _with_expand_target(self, node: NodeProto) -> NodeProto | None:
-        """An entry of 1 keeps a size of the data."""
-        if node.op_type != "Expand":
-            return None
-        data, was = self.environment.values.get(node.input[0]), self.static.get(node.output[0])
-        if not isinstance(data, SymbolicTensor) or not isinstance(was, SymbolicTensor):
-            return None
-        if data.shape is None or was.shape is None:
-            return None
-        entries: list[Dim] = list(was.shape)
-        for axis in range(1, len(data.shape) + 1):
-            if is_free(data.shape[-axis], self.freed):
-                entries[-axis] = 1
-        if not all(isinstance(entry, int) for entry in entries):
-            return None
-        return self.with_inputs(node, {1: self.shape_vector(entries)})
-
-    def _with_sizes(self, node: NodeProto) -> NodeProto | None:
-        """The sizes of Resize: those of the data where they are freed and did not change."""
-        if node.op_type != "Resize" or len(node.input) < 4 or not node.input[3]:
-            return None
-        data, was = self.environment.values.get(node.input[0]), self.static.get(node.output[0])
-        old = self.static.get(node.input[0])
-        if not all(isinstance(each, SymbolicTensor) and each.shape is not None for each in (data, was, old)):
-            return None
-        assert isinstance(data, SymbolicTensor) and isinstance(was, SymbolicTensor) and isinstance(old, SymbolicTensor)
-        dims = [
-            now if is_free(now, self.freed) and before == after else after
-            for now, before, after in zip(data.shape or (), old.shape or (), was.shape or (), strict=True)
-        ]
-        return self.with_inputs(node, {3: self.shape_vector(dims)})
-
-    def _with_rows(self, node: NodeProto) -> NodeProto | None:
-        """Operands of the old size, made to follow the size of the others."""
-        dims = self._free_dims(node)
-        places: list[tuple[int, int, Factors]] = []
-        for position, name in enumerate(node.input):
-            if position in _WEIGHTS.get(node.op_type, ()) and not node.domain:
-                continue
-            fact = self.environment.values.get(name) if name else None
-            if not isinstance(fact, SymbolicTensor) or fact.shape is None:
-                continue
-            for axis, size in enumerate(fact.shape):
-                if node.op_type == "MatMul" and axis >= len(fact.shape) - 2 and self._is_constant(name):
-                    continue  # a weight
-                for factors, old in dims.items():
-                    if isinstance(size, int) and size == old:
-                        places.append((position, axis, factors))
-        places.sort(key=lambda place: not self._is_constant(node.input[place[0]]))
-        tried = 0
-        together = [tuple(p for p in places if p[1:] == kind) for kind in dict.fromkeys(p[1:] for p in places)]
-        for choices in (combinations(places, 1), combinations(places, 2), together):
-            for chosen in choices:
-                if len({(position, axis) for position, axis, _ in chosen}) < len(chosen):
-                    continue
-                tried += 1
-                if tried > _MAX_TRIALS:
-                    return None
-                if self._fits_with(node, chosen):
-                    inputs: dict[int, str] = {}
-                    for position, axis, factors in chosen:
-                        name = inputs.get(position, node.input[position])
-                        others = {at: held for where, at, held in chosen if where == position and at != axis}
-                        broadcasts = node.op_type in BROADCASTING
-                        found = self.rows.with_rows(name, axis, factors, others=others, broadcasts=broadcasts)
-                        if found is None:
-                            break
-                        inputs[position] = found
-                    else:
-                        return self.with_inputs(node, inputs)
-        return None
-
-    def _free_dims(self, node: NodeProto) -> dict[Factors, int]:
-        """The factors of freed axes of the operands, with their old size."""
-        found: dict[Factors, int] = {}
-        for name in node.input:
-            for factors in self.factors.get(name, ()):
-                if any(is_free(factor, self.freed) for factor in factors):
-                    size = next(values_of([dim_of(factors)], self.samples.old))
-                    if size is not None:
-                        found[factors] = size
-        return found
-
-    def _fits_with(self, node: NodeProto, chosen: Sequence[tuple[int, int, Factors]]) -> bool:
-        """Whether the node fits with other sizes of some axes of its operands."""
-        trial, names = NodeProto(), []
-        trial.CopyFrom(node)
-        for position, axis, factors in chosen:
-            fact = self.environment.values[trial.input[position]]
-            assert isinstance(fact, SymbolicTensor) and fact.shape is not None, "the operand has a shape"
-            shape = tuple(dim_of(factors) if at == axis else size for at, size in enumerate(fact.shape))
-            name = self._fresh("trial")
-            names.append(name)
-            self.environment.values[name] = SymbolicTensor(fact.dtype, shape)
-            self._record(name, self.environment.values[name], ())
-            if name in self.factors:
-                self.factors[name] = tuple(
-                    factors if at == axis else held for at, held in enumerate(self.factors[name])
-                )
-            trial.input[position] = name
-        fits = not self.attempt(trial)
-        if fits:
-            self._unbind(trial)
-        for name in names:
-            self.environment.values.pop(name, None)
-            self.factors.pop(name, None)
-        return fits
-
-    def _is_constant(self, name: str) -> bool:
+    def is_constant(self, name: str) -> bool:
         return self.environment.constant(name) is not None
 
     def producer(self, name: str) -> NodeProto | None:

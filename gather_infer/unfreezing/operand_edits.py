@@ -1,0 +1,169 @@
+"""Edits of the operands of a node: other targets, shapes and sizes, and values that follow the freed size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
+
+from gather_infer.symbolic import Dim
+from gather_infer.tensor import SymbolicTensor, Value
+from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
+from gather_infer.unfreezing.constant_rows import BROADCASTING
+from gather_infer.unfreezing.result import Blocked
+from gather_infer.unfreezing.row_numbers import with_row_numbers
+from gather_infer.unfreezing.samples import values_of
+
+if TYPE_CHECKING:
+    from gather_infer.unfreezing.walk import UnfreezingWalk
+
+_MAX_TRIALS: Final = 40
+_WEIGHTS: Final = {"Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1,), "LSTM": (1, 2, 3), "GRU": (1, 2, 3),
+                   "RNN": (1, 2, 3), "QLinearConv": (1, 2, 3, 4, 5, 6, 7, 8), "ConvInteger": (1, 2, 3)}  # fmt: skip
+"""Operands that are never edited."""
+
+
+def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
+    """The node with other inputs, so that it fits. Raises Blocked if no edit makes it fit."""
+    for edit in (_with_reshape_target, _with_expand_target, _with_sizes, _with_rows):
+        changed = edit(walk, node)
+        if changed is not None and not walk.attempt(changed):
+            again = with_row_numbers(walk, changed)
+            if again is changed:
+                return changed
+            walk.unbind(changed)
+            if not walk.attempt(again):
+                return again
+    raise Blocked(walk.label(node), problem)
+
+
+def _with_reshape_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    if node.op_type != "Reshape" or len(node.input) < 2:
+        return None
+    was = walk.static.get(node.output[0])
+    if not isinstance(was, SymbolicTensor) or was.shape is None:
+        return None
+    data = walk.environment.values.get(node.input[0])
+    for axes in (walk.regrouped(node, was.shape) or [])[:1]:
+        target = _target(walk, [dim_of(factors) for factors in axes], data, node)
+        return walk.with_inputs(node, {1: target})
+    return None
+
+
+def _target(walk: UnfreezingWalk, dims: Sequence[Dim], data: Value | None, node: NodeProto) -> str:
+    """A target for Reshape: 0 for a size that is kept in place, -1 for one other that is no number."""
+    shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
+    return walk.reshape_target(dims, shape, keeps=not any(a.name == "allowzero" and a.i for a in node.attribute))
+
+
+def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """An entry of 1 keeps a size of the data."""
+    if node.op_type != "Expand":
+        return None
+    data, was = walk.environment.values.get(node.input[0]), walk.static.get(node.output[0])
+    if not isinstance(data, SymbolicTensor) or not isinstance(was, SymbolicTensor):
+        return None
+    if data.shape is None or was.shape is None:
+        return None
+    entries: list[Dim] = list(was.shape)
+    for axis in range(1, len(data.shape) + 1):
+        if is_free(data.shape[-axis], walk.freed):
+            entries[-axis] = 1
+    if not all(isinstance(entry, int) for entry in entries):
+        return None
+    return walk.with_inputs(node, {1: walk.shape_vector(entries)})
+
+
+def _with_sizes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """The sizes of Resize: those of the data where they are freed and did not change."""
+    if node.op_type != "Resize" or len(node.input) < 4 or not node.input[3]:
+        return None
+    data, was = walk.environment.values.get(node.input[0]), walk.static.get(node.output[0])
+    old = walk.static.get(node.input[0])
+    if not all(isinstance(each, SymbolicTensor) and each.shape is not None for each in (data, was, old)):
+        return None
+    assert isinstance(data, SymbolicTensor) and isinstance(was, SymbolicTensor) and isinstance(old, SymbolicTensor)
+    dims = [
+        now if is_free(now, walk.freed) and before == after else after
+        for now, before, after in zip(data.shape or (), old.shape or (), was.shape or (), strict=True)
+    ]
+    return walk.with_inputs(node, {3: walk.shape_vector(dims)})
+
+
+def _with_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """Operands of the old size, made to follow the size of the others."""
+    dims = _free_dims(walk, node)
+    places: list[tuple[int, int, Factors]] = []
+    for position, name in enumerate(node.input):
+        if position in _WEIGHTS.get(node.op_type, ()) and not node.domain:
+            continue
+        fact = walk.environment.values.get(name) if name else None
+        if not isinstance(fact, SymbolicTensor) or fact.shape is None:
+            continue
+        for axis, size in enumerate(fact.shape):
+            if node.op_type == "MatMul" and axis >= len(fact.shape) - 2 and walk.is_constant(name):
+                continue  # a weight
+            for factors, old in dims.items():
+                if isinstance(size, int) and size == old:
+                    places.append((position, axis, factors))
+    places.sort(key=lambda place: not walk.is_constant(node.input[place[0]]))
+    tried = 0
+    together = [tuple(p for p in places if p[1:] == kind) for kind in dict.fromkeys(p[1:] for p in places)]
+    for choices in (combinations(places, 1), combinations(places, 2), together):
+        for chosen in choices:
+            if len({(position, axis) for position, axis, _ in chosen}) < len(chosen):
+                continue
+            tried += 1
+            if tried > _MAX_TRIALS:
+                return None
+            if _fits_with(walk, node, chosen):
+                inputs: dict[int, str] = {}
+                for position, axis, factors in chosen:
+                    name = inputs.get(position, node.input[position])
+                    others = {at: held for where, at, held in chosen if where == position and at != axis}
+                    broadcasts = node.op_type in BROADCASTING
+                    found = walk.rows.with_rows(name, axis, factors, others=others, broadcasts=broadcasts)
+                    if found is None:
+                        break
+                    inputs[position] = found
+                else:
+                    return walk.with_inputs(node, inputs)
+    return None
+
+
+def _free_dims(walk: UnfreezingWalk, node: NodeProto) -> dict[Factors, int]:
+    """The factors of freed axes of the operands, with their old size."""
+    found: dict[Factors, int] = {}
+    for name in node.input:
+        for factors in walk.factors.get(name, ()):
+            if any(is_free(factor, walk.freed) for factor in factors):
+                size = next(values_of([dim_of(factors)], walk.samples.old))
+                if size is not None:
+                    found[factors] = size
+    return found
+
+
+def _fits_with(walk: UnfreezingWalk, node: NodeProto, chosen: Sequence[tuple[int, int, Factors]]) -> bool:
+    """Whether the node fits with other sizes of some axes of its operands."""
+    trial, names = NodeProto(), []
+    trial.CopyFrom(node)
+    for position, axis, factors in chosen:
+        fact = walk.environment.values[trial.input[position]]
+        assert isinstance(fact, SymbolicTensor) and fact.shape is not None, "the operand has a shape"
+        shape = tuple(dim_of(factors) if at == axis else size for at, size in enumerate(fact.shape))
+        name = walk.fresh("trial")
+        names.append(name)
+        walk.environment.values[name] = SymbolicTensor(fact.dtype, shape)
+        walk.record(name, walk.environment.values[name], ())
+        if name in walk.factors:
+            walk.factors[name] = tuple(factors if at == axis else held for at, held in enumerate(walk.factors[name]))
+        trial.input[position] = name
+    fits = not walk.attempt(trial)
+    if fits:
+        walk.unbind(trial)
+    for name in names:
+        walk.environment.values.pop(name, None)
+        walk.factors.pop(name, None)
+    return fits
