@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    "unfreeze", cls=Command, example="gather-infer unfreeze fixtures/dlrm-torchscript.onnx --dim tags.1=count -o out.onnx"
+    "unfreeze",
+    cls=Command,
+    example="gather-infer unfreeze fixtures/dlrm-torchscript.onnx --dim tags.1=tags -o out.onnx",
 )
 @model_argument()
 @option("--dim", "dims", section="Sizes", multiple=True, metavar="INPUT.AXIS=NAME",
