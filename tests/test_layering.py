@@ -136,8 +136,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "unfreezing": (
         {
-            "diagnostic", "errors", "inference", "ir", "model", "node_ids", "passes", "progress", "runtimes",
-            "symbolic", "tensor", "trail", "validate", "verification",
+            "diagnostic", "domains", "errors", "inference", "ir", "model", "node_ids", "passes", "progress",
+            "runtimes", "symbolic", "tensor", "trail", "validate", "verification",
         },
         {"numpy", "onnx"},
     ),

@@ -13,19 +13,22 @@ the values are wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from gather_infer.diagnostic import Diagnostic, Severity
+from gather_infer.domains import plain_domain
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.proto.tensors import from_tensor
 from gather_infer.inference.topology import captured, topological
+from gather_infer.model.paths import subgraphs
+from gather_infer.node_ids import MAIN, Step
 from gather_infer.symbolic import Dim, Expr, symbol
 from gather_infer.tensor import Shape, SymbolicTensor, Value
-from gather_infer.trail import Constraint, ImpliedConstraint
+from gather_infer.trail import Constraint, ImpliedConstraint, Unchecked
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
 from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.operand_edits import edited
@@ -34,6 +37,11 @@ from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import SizeSamples, values_of
 
 Array = np.ndarray[Any, Any]
+_PLACING: Final = frozenset(
+    {"Reshape", "Flatten", "Slice", "Split", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND",
+     "Resize", "Expand", "Tile"}
+)  # fmt: skip
+"""Operators that a freed size may need an edit of although their shapes agree."""
 
 
 class Placed(NamedTuple):
@@ -186,6 +194,9 @@ class UnfreezingWalk(Interpreter):
         for implied in self.trail.since(mark, ImpliedConstraint):
             if self.samples.broken(implied.any_of):
                 return f"requires {implied}"
+        problem = self._inner_problem(node) if self._depends(node) else ""
+        if problem:
+            return problem
         for name in filter(None, node.output):
             problem = self._misfit(node, name)
             if problem:
@@ -195,6 +206,29 @@ class UnfreezingWalk(Interpreter):
             self.record(name, self.environment.values[name], node.input, node)
             if depends:
                 self.dependent.add(name)
+        return ""
+
+    def _inner_problem(self, node: NodeProto) -> str:
+        """A node inside a subgraph or function that reshapes or addresses an axis of a freed size; it is not edited."""
+        key = (plain_domain(node.domain), node.op_type, node.overload)
+        if key in self.functions:
+            return "calls a function of the model, which is not edited"
+        pending = list(subgraphs(node, len(self._labels) - 1))
+        paths = {path.steps: values for path, values in self.scopes.items() if path.root is MAIN.root}
+        found: list[tuple[tuple[Step, ...], GraphProto]] = [((step,), graph) for step, graph in pending]
+        while found:
+            steps, graph = found.pop()
+            values = paths.get(steps, {})
+            for at, inner in enumerate(graph.node):
+                found += [((*steps, step), body) for step, body in subgraphs(inner, at)]
+                if inner.op_type in _PLACING and inner.input:
+                    data = values.get(inner.input[0]) or self.environment.values.get(inner.input[0])
+                    shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
+                    if any(is_free(dim, self.freed) for dim in shape):
+                        return f"holds a {inner.op_type} of an axis of {', '.join(self.freed)}, which is not edited"
+        for unchecked in self.trail.since(0, Unchecked) if pending else ():
+            if unchecked.any_of and self.samples.broken(unchecked.any_of):
+                return f"requires {unchecked.reason}"
         return ""
 
     def _misfit(self, node: NodeProto, name: str) -> str:
