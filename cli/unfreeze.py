@@ -10,6 +10,7 @@ import click
 from gather_infer.report.output_formats import UNFREEZE, UnfreezeReport
 
 from .console import Console
+from .facts import Facts, code_options
 from .options import Command, common_options, model_argument, option
 from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_options
 from .verification import prove_options
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.command(
     "unfreeze",
     cls=Command,
-    example="gather-infer unfreeze fixtures/dlrm-torchscript.onnx --dim tags.1=tags -o out.onnx",
+    example="gather-infer unfreeze fixtures/dlrm-torchscript.onnx \\\n  --dim tags.1=tags -o out.onnx",
 )
 @model_argument()
 @option("--dim", "dims", section="Sizes", multiple=True, metavar="INPUT.AXIS=NAME",
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
              "equal; INPUT may be a pattern: '*.0=batch'.")  # fmt: skip
 @option("--no-verify", section="Output", is_flag=True,
         help="Do not run the rows of the result beside those of the original, in onnxruntime.")  # fmt: skip
+@code_options
 @output_options("Write the dynamic model to OUT.")
 @dry_run_option(DRY_RUN_OF_EDITS)
 @prove_options
@@ -37,6 +39,7 @@ def command(
     model: str,
     dims: tuple[str, ...],
     no_verify: bool,
+    facts: Facts,
     target: Target | None,
     dry_run: bool,
     prove: bool,
@@ -57,14 +60,17 @@ def command(
     from gather_infer.unfreezing import unfreeze
 
     with console.progress() as progress:
-        result = unfreeze(model, dims, verify=not no_verify, progress=progress)
+        rules = facts.rules()
+        result = unfreeze(facts.open_model(model), dims, verify=not no_verify, rules=rules, progress=progress)
         proof = None
         save: Save = result.save
         if prove and not result.refused:
             from gather_infer.equality import diff
             from gather_infer.equality.certificate import certificate_file
 
-            proof = diff(result.source, result.file, dims=result.freed, details=False, runs=0, progress=progress)
+            proof = diff(
+                result.source, result.file, dims=result.freed, rules=rules, details=False, runs=0, progress=progress
+            )
             if certificate is not None:
                 save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
         lines = console.lines_of(UNFREEZE, UnfreezeReport(result, proof, edits=dry_run or console.verbose))

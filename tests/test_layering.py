@@ -137,7 +137,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "unfreezing": (
         {
             "diagnostic", "domains", "errors", "inference", "ir", "model", "node_ids", "passes", "progress",
-            "runtimes", "symbolic", "tensor", "trail", "validate", "verification",
+            "rules", "runtimes", "symbolic", "tensor", "trail", "validate", "verification",
         },
         {"numpy", "onnx"},
     ),

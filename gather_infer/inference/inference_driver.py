@@ -131,13 +131,14 @@ def interpret_once(
     prepare: Callable[[Interpreter], None],
     *,
     dims: Iterable[str],
+    rules: Sequence[RuleSet] = (),
 ) -> Interpreter:
     """One iteration over a model by an interpreter of another type; the interpreter, after the iteration.
 
     prepare   called with the interpreter before the first node
-    dims      as for `infer`
+    dims, rules   as for `infer`
     """
-    run = _Run(_readable(model), dims, (), (), True, interpreter_type=interpreter_type, prepare=prepare)
+    run = _Run(_readable(model), dims, (), rules, True, interpreter_type=interpreter_type, prepare=prepare)
     return run.interpret_once()
 
 

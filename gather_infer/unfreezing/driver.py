@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -26,6 +26,7 @@ from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
+from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Expr, evaluate, parse_dim
 from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import SymbolicTensor
@@ -45,6 +46,7 @@ def unfreeze(
     dims: Mapping[str, str] | Iterable[str],
     *,
     verify: bool = True,
+    rules: Sequence[RuleSet] = (),
     progress: Progress = no_progress,
 ) -> UnfreezeResult:
     """Give sizes of the inputs a name, and edit what stands for the old size; `gather_infer.unfreeze`.
@@ -54,6 +56,7 @@ def unfreeze(
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     `["ids.0=batch", "mask.0=batch"]` or a mapping `{"ids.0": "batch"}`; `*.0=batch` names axis 0 of all inputs
+    rules    the caller's rule sets, as for `infer`
     verify   whether to run rows together in the result and alone in the original, in onnxruntime
 
     Raises ModelReadError when the model cannot be read, ModelStructureError for a cycle or a name that is defined
@@ -65,7 +68,7 @@ def unfreeze(
     sites, freed = _sites(source, dims)
     named = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
     fixed = {name: size for name, size in freed.items() if name in named}
-    before = infer(source, dims=fixed, assume=False, progress=progress)
+    before = infer(source, dims=fixed, rules=rules, assume=False, progress=progress)
     texts = {name: tuple(f"{site.input}.{site.axis}" for site in found) for name, found in sites.items()}
     opened = replace(source, proto=_opened(source.proto, sites))
     names = {value.name for value in source.proto.graph.input}
@@ -79,7 +82,7 @@ def unfreeze(
 
     progress(lambda: "following the sizes")
     journal = Journal()
-    walk, blocked = _followed(opened, prepare, freed)
+    walk, blocked = _followed(opened, prepare, freed, rules)
     proto, interface = source.proto, Interface()
     unreached: tuple[str, ...] = ()
     after: Inference | None = None
@@ -89,7 +92,7 @@ def unfreeze(
         _clear_bodies(proto, set(freed.values()))
         _open_inputs(proto, sites)
         del proto.graph.value_info[:]
-        after = infer(replace(source, proto=proto), progress=progress)
+        after = infer(replace(source, proto=proto), rules=rules, progress=progress)
         if after.errors:
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
@@ -124,7 +127,7 @@ def unfreeze(
 
 
 def _followed(
-    opened: ModelFile, prepare: Callable[[Interpreter], None], freed: Iterable[str]
+    opened: ModelFile, prepare: Callable[[Interpreter], None], freed: Iterable[str], rules: Sequence[RuleSet]
 ) -> tuple[UnfreezingWalk, Blocked | None]:
     """The walk, and the node that blocks it.
 
@@ -143,7 +146,7 @@ def _followed(
 
     for _ in range(MAX_WALKS):
         try:
-            interpret_once(opened, UnfreezingWalk, begin, dims=[f"{name}=1.." for name in freed])
+            interpret_once(opened, UnfreezingWalk, begin, dims=[f"{name}=1.." for name in freed], rules=rules)
         except Blocked as fault:
             first = first or fault
             name = next(

@@ -36,6 +36,7 @@ EXITS = {
     "extract M --outputs y -o out.onnx": (0, 0),
     "outputs M --keep y -o out.onnx": (0, 0),
     "rename M --output y=w -o out.onnx": (0, 0),
+    "unfreeze M --dim '*.1=width' -o out.onnx": (2, 0),
     "compose M M -o out.onnx": (2, 0),
     "explain M y": (0, 0),
     "cost M": (0, 0),

@@ -129,6 +129,7 @@ CASES = {
     "help-fold": "fold --help",
     "help-optimize": "optimize --help",
     "help-freeze": "freeze --help",
+    "help-unfreeze": "unfreeze --help",
     "help-extract": "extract --help",
     "help-compose": "compose --help",
     "help-rename": "rename --help",

@@ -49,6 +49,7 @@ PRINTED = {
     "fold": ("fold embedding.onnx -o out.onnx", 0),
     "fold, verified": ("fold embedding.onnx -o out.onnx --verify 1", 0),
     "freeze": ("freeze embedding.onnx --dim seq=4 -o out.onnx", 0),
+    "unfreeze": ("unfreeze embedding.onnx --dim scale.1=width --dry-run", 1),
     "infer": ("infer embedding.onnx", 0),
     "infer, with errors": ("infer bad.onnx", 1),
     "infer, several": ("infer embedding.onnx missing.onnx", 3),
