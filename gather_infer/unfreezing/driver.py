@@ -193,6 +193,8 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
                 continue  # added below
             if not dim.HasField("dim_value"):
                 raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
+            if dim.dim_value < 1:
+                raise UsageError(f"dim {place!r} is {dim.dim_value}; a size of at least 1 can be made dynamic")
             if not is_name:
                 expressions.append((place, symbol, name, site.axis, dim.dim_value))
                 continue
@@ -263,8 +265,7 @@ def _clear_bodies(proto: ModelProto, sizes: set[int] | None) -> None:
     for path, body in bodies(proto):
         if path == MAIN or not isinstance(body, GraphProto):
             continue
-        del body.value_info[:]
-        for value in (*body.input, *body.output):
+        for value in (*body.input, *body.output, *body.value_info):
             _clear_dims(value.type, sizes)
 
 

@@ -351,6 +351,11 @@ def test_the_dims_have_to_fit() -> None:
             unfreeze(static, dims)
 
 
+def test_a_size_of_0_says_nothing() -> None:
+    with pytest.raises(UsageError, match="is 0; a size of at least 1"):
+        unfreeze(model("(float[0,3] x) => (float[0,3] y) { y = Neg(x) }"), BATCH)
+
+
 def test_a_pattern_names_an_axis_of_all_inputs() -> None:
     static = model("(float[2,3] x, float[2,3] z) => (float[2,3] y) { y = Add(x, z) }")
     result = unfreeze(static, ["*.0=batch"])
