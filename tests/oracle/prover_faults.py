@@ -22,7 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import gather_infer
+
 REPO: Final = Path(__file__).parents[2]
+PACKAGE: Final = Path(gather_infer.__file__).parent
+"""The package, which may be an installed one."""
 PROVER: Final = Path("gather_infer", "equality")
 LINKED: Final = ("tests", "fixtures", "cli", "docs", "pyproject.toml")
 """Beside the copy of the package; nothing is written there."""
@@ -329,7 +333,7 @@ def results(faults: Sequence[Fault]) -> Iterator[Result]:
     """The results of the faults, each planted in a copy of the package in a temporary folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copytree(REPO / "gather_infer", folder / "gather_infer")
+        shutil.copytree(PACKAGE, folder / "gather_infer")
         for each in LINKED:
             (folder / each).symlink_to(REPO / each)
         for fault in faults:

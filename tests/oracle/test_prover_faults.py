@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle.prover_faults import FAULTS, REPO, Fault
+from tests.oracle.prover_faults import FAULTS, PACKAGE, Fault
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.module}: {fault.wrong}")
 def test_a_fault_can_be_planted(fault: Fault) -> None:
     """Its text occurs once, and both the module and the one with the fault compile."""
-    text = (REPO / fault.path).read_text(encoding="utf-8")
+    text = (PACKAGE.parent / fault.path).read_text(encoding="utf-8")
     planted = fault.planted(text)
     assert planted != text
     for each in (text, planted):
