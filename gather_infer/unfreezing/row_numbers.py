@@ -211,7 +211,9 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
         return None
     places = range(array.ndim - (each.component is not None))
     if each.component is None and len(each.factors) > 1 and each.size > 1:
-        return _index_by_digits(walk, array, each)
+        by_digits = _index_by_digits(walk, array, each)
+        if by_digits is not None or each.factors.index(each.dim):
+            return by_digits
     if each.size > 1:
         for axis in places:
             held = array.shape[axis]

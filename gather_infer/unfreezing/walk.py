@@ -296,11 +296,11 @@ class UnfreezingWalk(Interpreter):
             return
         if node is not None:
             was = self.static.get(name)
-            if isinstance(was, SymbolicTensor) and was.shape is not None and len(was.shape) == len(value.shape):
-                found = self.regrouped(node, was.shape)
-                if found:
-                    self.factors[name] = found[0]
-                    return
+            known = was.shape if isinstance(was, SymbolicTensor) else None
+            found = self.regrouped(node, value.shape if known is None else known)
+            if found and self._is_shape(value.shape, found[0]):
+                self.factors[name] = found[0]
+                return
             if node.op_type == "Transpose" and node.input[0] in self.factors:
                 held = self.factors[node.input[0]]
                 perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), list(range(len(held)))[::-1])

@@ -95,6 +95,12 @@ CASES = {
         "y = Gather<axis=0>(d, i) }",
         DYNAMIC_GATHER,
     ),
+    "an index of all merged rows": Case(
+        "(float[2,3,2] x) => (float[12,2] y) <int64[2] s = {6,2}, int64[12] i = {0,0,1,1,2,2,3,3,4,4,5,5}> "
+        "{ d = Reshape(x, s) y = Gather<axis=0>(d, i) }",
+        "(float[batch,3,2] x) => (float[n,2] y) <int64[2] s = {-1,2}, int64[6] i = {0,0,1,1,2,2}> "
+        "{ e = Gather<axis=1>(x, i) y = Reshape(e, s) }",
+    ),
     "old size 1: a constant index names row 0": Case(
         "(float[1,3] x) => (float[1,2] y) <int64[1,2,2] i = {0,2,0,1}> { y = GatherND(x, i) }",
         "(float[batch,3] x) => (float[batch,2] y) <int64[2] i = {2,1}> { y = Gather<axis=1>(x, i) }",
