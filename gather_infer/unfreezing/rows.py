@@ -19,7 +19,7 @@ from onnx import ModelProto
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
 from gather_infer.runtimes.process import Failure, RuntimeProcess
-from gather_infer.runtimes.worker import ONNXRUNTIME
+from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.symbolic import Expr, evaluate, free_symbols
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, is_free
@@ -59,12 +59,34 @@ def check_rows(
     row_symbols: frozenset[str],
     upper_bounds: Mapping[str, int],
 ) -> RowCheck:
-    """Compare rows of the result with rows of the original, in onnxruntime, in child processes."""
+    """Compare rows of the result with rows of the original, in child processes.
+
+    In onnxruntime, or in onnx's reference evaluator if that is not installed.
+    """
     constants = {tensor.name for tensor in source.proto.graph.initializer}
     needed = [name for name in after.inputs if name not in constants]
     reason = next((why for name in needed if (why := why_not_drawable(after[name]))), "")
     if reason:
         return RowCheck(skipped=reason)
+    check = _run_in(ONNXRUNTIME, source, result, after, needed, sites, freed, factors, row_symbols, upper_bounds)
+    if check is None:
+        check = _run_in(REFERENCE, source, result, after, needed, sites, freed, factors, row_symbols, upper_bounds)
+    return check or RowCheck(skipped="neither onnxruntime nor onnx's reference evaluator is installed")
+
+
+def _run_in(
+    runtime: str,
+    source: ModelFile,
+    result: ModelProto,
+    after: Inference,
+    needed: Sequence[str],
+    sites: Mapping[str, Sequence[Site]],
+    freed: Mapping[str, int],
+    factors: Mapping[str, AxisFactors],
+    row_symbols: frozenset[str],
+    upper_bounds: Mapping[str, int],
+) -> RowCheck | None:
+    """The check in a runtime; None if it is not installed."""
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         for place in ("a", "b", "models"):
@@ -72,10 +94,12 @@ def check_rows(
         with (
             on_disk(source, source.proto, folder / "models" / "before") as one,
             on_disk(source, result, folder / "models" / "after") as two,
-            RuntimeProcess(ONNXRUNTIME, folder / "a", _SECONDS) as original,
-            RuntimeProcess(ONNXRUNTIME, folder / "b", _SECONDS) as rewritten,
+            RuntimeProcess(runtime, folder / "a", _SECONDS) as original,
+            RuntimeProcess(runtime, folder / "b", _SECONDS) as rewritten,
         ):
             failure = original.load(one)
+            if failure is not None and failure.is_not_installed:
+                return None
             if failure is not None:
                 return RowCheck(skipped=f"the original does not load: {failure}")
             failure = rewritten.load(two)
