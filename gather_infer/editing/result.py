@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,9 +11,8 @@ from onnx import ValueInfoProto
 from gather_infer.errors import EditRefused
 from gather_infer.inference.constraints.given import symbols_of_inputs
 from gather_infer.inference.proto.types import DimReader, from_type
-from gather_infer.model import ModelFile, SaveReport
+from gather_infer.model import ModelFile
 from gather_infer.model.model_loading import ModelLike, to_onnx_file
-from gather_infer.model.save import Companions
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.passes.freezing import freeze
 from gather_infer.passes.result import PassResult
@@ -76,26 +74,9 @@ class EditResult(PassResult):
     lines: tuple[JoinedLine, ...] = ()
     refused: tuple[str, ...] = ()
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        external_data: str | None = None,
-        in_place: bool = False,
-        dim_dialect: str | None = None,
-        companions: Companions | None = None,
-    ) -> SaveReport:
-        """Write the model, whole or not at all. Raises EditRefused if it is refused, and as `PassResult.save`."""
-        if self.refused:
-            raise EditRefused(f"{self.source.name}: {self.refused[0]}")
-        return PassResult.save(
-            self,
-            path,
-            external_data=external_data,
-            in_place=in_place,
-            dim_dialect=dim_dialect,
-            companions=companions,
-        )
+    @property
+    def refusal(self) -> EditRefused | None:
+        return EditRefused(f"{self.source.name}: {self.refused[0]}") if self.refused else None
 
     @property
     def inputs(self) -> tuple[tuple[str, str], ...]:

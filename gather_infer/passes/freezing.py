@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,10 +11,9 @@ from gather_infer.inference import Inference, infer
 from gather_infer.inference.failures import conditional_bodies, rejectable_nodes
 from gather_infer.inference.interface_types import UNCHANGED, declare
 from gather_infer.ir import Model, require_well_formed
-from gather_infer.model import ModelFile, SaveReport
+from gather_infer.model import ModelFile
 from gather_infer.model.edits import Journal
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file, with_constants
-from gather_infer.model.save import Companions
 from gather_infer.node_ids import NodePath
 from gather_infer.passes.result import PassResult
 from gather_infer.progress import Progress, no_progress
@@ -43,25 +41,10 @@ class FreezeResult(PassResult):
     def __repr__(self) -> str:
         return f"<FreezeResult of {self.source.name}: refused>" if self.refused else PassResult.__repr__(self)
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        external_data: str | None = None,
-        in_place: bool = False,
-        dim_dialect: str | None = None,
-        companions: Companions | None = None,
-    ) -> SaveReport:
-        """Write the model, whole or not at all. Raises UsageError if it is refused, and as `PassResult.save`."""
-        if self.refused:
-            raise UsageError(f"{self.source.name}: {self.why_refused}: {self.refused[0].message}")
-        return PassResult.save(
-            self,
-            path,
-            external_data=external_data,
-            in_place=in_place,
-            dim_dialect=dim_dialect,
-            companions=companions,
+    @property
+    def refusal(self) -> UsageError | None:
+        return (
+            UsageError(f"{self.source.name}: {self.why_refused}: {self.refused[0].message}") if self.refused else None
         )
 
 

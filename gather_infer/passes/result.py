@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto
 
 from gather_infer.diagnostic import Diagnostic, severity_counts
 from gather_infer.domains import qualified
-from gather_infer.errors import ModelReadError
+from gather_infer.errors import GatherInferError, ModelReadError
 from gather_infer.inference.dim_dialects import save_translated
 from gather_infer.inference.interface_types import UNCHANGED, Interface
 from gather_infer.model import ModelFile, SaveReport
@@ -89,11 +89,13 @@ class PassResult:
         dim_dialect: str | None = None,
         companions: Companions | None = None,
     ) -> SaveReport:
-        """Write the model, whole or not at all. Raises as `gather_infer.model.save`.
+        """Write the model, whole or not at all. Raises `refusal` if there is one, and as `gather_infer.model.save`.
 
         dim_dialect   write the expressions in dims as readers of this dialect take them, see docs/dims.md
         companions    returns the files that appear together with the model, from the hashes of what is written
         """
+        if self.refusal is not None:
+            raise self.refusal
         return save_translated(
             self.source,
             self.proto,
@@ -104,6 +106,11 @@ class PassResult:
             in_place=in_place,
             companions=companions,
         )
+
+    @property
+    def refusal(self) -> GatherInferError | None:
+        """The error for a model that must not be written; None for one that may be."""
+        return None
 
     @property
     def generated(self) -> Collection[str]:

@@ -52,8 +52,10 @@ def _row_lines(result: UnfreezeResult, view: View) -> list[str]:
         return []
     if rows.faults:
         return fitted(f"  refused: {printable(rows.faults[0])}", view.width, "    ")
-    if rows.skipped and not rows.runs:
-        return fitted(f"  rows not compared: {printable(rows.skipped)}", view.width, "    ")
+    if rows.skipped:
+        return fitted(
+            f"  refused: rows not compared: {printable(rows.skipped)}; --no-verify leaves this out", view.width, "    "
+        )
     return fitted(f"  rows equal those of the original: {printable(', '.join(rows.runs))}", view.width, "    ")
 
 

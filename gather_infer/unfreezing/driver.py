@@ -77,7 +77,7 @@ def unfreeze(
         assert isinstance(interpreter, UnfreezingWalk), "it has this type"
         opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
         first = {name: sites[name][0] for name in freed}
-        rows = [name for name in freed if all(site.axis == 0 for site in sites[name])]
+        rows = [name for name in freed if is_of_rows(sites[name])]
         interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows)
 
     progress(lambda: "following the sizes")
@@ -211,9 +211,20 @@ def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[
         if evaluate(dim, freed) != size:
             raise UsageError(f"dim {place!r} is {size}, but {text} is {evaluate(dim, freed)}")
         sites.setdefault(str(dim), []).append(Site(name, axis))
+    for symbol, size in freed.items():
+        if size == 1 and not is_of_rows(sites[symbol]):
+            raise UsageError(
+                f"dim {_shown(sites[symbol][:1])!r} is 1; a length of at least 2 can be made dynamic, since constants"
+                " of one position do not tell what another one gets"
+            )
     if not sites:
         raise UsageError(f"no input has a number at {', '.join(place for place, _ in pairs)}")
     return sites, freed
+
+
+def is_of_rows(sites: Iterable[Site]) -> bool:
+    """Whether a symbol counts rows, which are computed alone: it is axis 0 wherever it occurs. Else it is a length."""
+    return all(site.axis == 0 for site in sites)
 
 
 def _expression(place: str, text: str, freed: Mapping[str, int]) -> Expr:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gather_infer.errors import GatherInferError, UsageError
-from gather_infer.model import SaveReport
 from gather_infer.model.edits import RemoveNode
-from gather_infer.model.save import Companions
 from gather_infer.passes.result import PassResult
 
 
@@ -26,7 +23,7 @@ class RowCheck(NamedTuple):
     """Rows of the result run together, beside the same rows run in the original model.
 
     runs     sizes that were run, as texts such as `batch=3`
-    skipped  why nothing was run; "" if something was
+    skipped  why a size was run at no value above the old one, or a length at none; "" if each was
     faults   what differs: output, sizes, largest difference
     """
 
@@ -36,7 +33,7 @@ class RowCheck(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        return not self.faults
+        return not self.faults and not self.skipped
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -72,28 +69,13 @@ class UnfreezeResult(PassResult):
         """Why the model is not written; "" if it is."""
         if self.blocked is not None:
             return f"{self.blocked.node}: {self.blocked.reason}"
-        return self.rows.faults[0] if self.rows is not None and self.rows.faults else ""
+        if self.rows is None or self.rows.ok:
+            return ""
+        return self.rows.faults[0] if self.rows.faults else f"rows not compared: {self.rows.skipped}"
 
     def __repr__(self) -> str:
         return f"<UnfreezeResult of {self.source.name}: refused>" if self.refused else PassResult.__repr__(self)
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        external_data: str | None = None,
-        in_place: bool = False,
-        dim_dialect: str | None = None,
-        companions: Companions | None = None,
-    ) -> SaveReport:
-        """Write the model, whole or not at all. Raises UsageError if it is refused, and as `PassResult.save`."""
-        if self.refused:
-            raise UsageError(f"{self.source.name}: {self.why_refused}")
-        return PassResult.save(
-            self,
-            path,
-            external_data=external_data,
-            in_place=in_place,
-            dim_dialect=dim_dialect,
-            companions=companions,
-        )
+    @property
+    def refusal(self) -> GatherInferError | None:
+        return UsageError(f"{self.source.name}: {self.why_refused}") if self.refused else None

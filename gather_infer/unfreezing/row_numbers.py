@@ -70,7 +70,7 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """An end that is the old size means the end; another one is refused."""
     axes = walk.factors[node.input[0]]
     if len(node.input) < 3:
-        return node
+        return _slice_by_attributes(walk, node)
     starts, ends = walk.array(node.input[1]), walk.array(node.input[2])
     given = walk.array(node.input[3]) if len(node.input) > 3 and node.input[3] else np.arange(len(axes))
     steps = walk.array(node.input[4]) if len(node.input) > 4 and node.input[4] else None
@@ -92,6 +92,17 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     if np.array_equal(changed, ends):
         return node
     return walk.with_inputs(node, {2: walk.constant(changed)})
+
+
+def _slice_by_attributes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
+    """The node, if it cuts no freed axis; before opset 10 the positions are attributes, which are not edited."""
+    axes, held = walk.factors[node.input[0]], {a.name: list(a.ints) for a in node.attribute}
+    starts, ends = held.get("starts", []), held.get("ends", [])
+    for start, end, axis in zip(starts, ends, held.get("axes", range(len(starts))), strict=False):
+        factors = axes[axis % len(axes)]
+        if any(is_free(factor, walk.freed) for factor in factors) and not (start == 0 and end >= 2**31 - 1):
+            raise Blocked(walk.label(node), f"cuts [{start}:{end}] out of an axis of {product(factors)}")
+    return node
 
 
 def _cuts_near_an_end(start: int, end: int, step: int) -> bool:
@@ -137,12 +148,14 @@ def _addressed(walk: UnfreezingWalk, node: NodeProto) -> list[_Addressed]:
     if axes is None or not isinstance(fact, SymbolicTensor) or fact.shape is None:
         return []
     attributes = {a.name: a.i for a in node.attribute}
+    addressed: list[tuple[int | None, int]] = []
     if node.op_type in ("GatherND", "ScatterND"):
         count = fact.shape[-1] if fact.shape else 0
         first = attributes.get("batch_dims", 0)
-        addressed = [(at, first + at) for at in range(count)] if isinstance(count, int) else []
+        if isinstance(count, int):
+            addressed += [(at, first + at) for at in range(count)]
     else:
-        addressed = [(None, attributes.get("axis", 0) % len(axes))]  # type: ignore[list-item]
+        addressed.append((None, attributes.get("axis", 0) % len(axes)))
     found = []
     for component, axis in addressed:
         factors = axes[axis]

@@ -142,23 +142,28 @@ class _Check:
     def run(self) -> RowCheck:
         runs: list[str] = []
         faults: list[str] = []
-        skipped = ""
+        skipped = ""  # of a symbol that was not run at a size that tells
         for symbol in self.freed:
             if symbol not in self.row_symbols:
                 found = self._length(symbol)
                 runs += [f"{symbol}={size}" for size in found[0]]
                 faults += found[1]
+                if not found[0] and not faults:
+                    skipped = f"no inputs were found on which the original runs, {symbol}={self.freed[symbol]}"
                 continue
+            largest = 0
             for size in (*SIZES, *({self.freed[symbol]} - {*SIZES})):
                 differing = self._at(symbol, size)
                 if differing is None:
-                    skipped = f"no inputs were found on which the original runs, {symbol}={size}"
                     continue
+                largest = max(largest, size)
                 runs.append(f"{symbol}={size}")
                 faults += differing
                 if faults:
                     return RowCheck(tuple(runs), "", tuple(faults))
-        return RowCheck(tuple(runs), "" if runs else skipped, tuple(faults))
+            if largest <= min(self.freed[symbol], max(SIZES) - 1):
+                skipped = f"no inputs were found on which the original runs on more than {max(largest, 1)} rows"
+        return RowCheck(tuple(runs), skipped, tuple(faults))
 
     def _length(self, symbol: str) -> tuple[list[int], list[str]]:
         """The sizes of a length that were run, and the faults: a failure, or other outputs at the old size."""

@@ -194,7 +194,7 @@ class UnfreezingWalk(Interpreter):
         for implied in self.trail.since(mark, ImpliedConstraint):
             if self.samples.broken(implied.any_of):
                 return f"requires {implied}"
-        problem = self._inner_problem(node) if self._depends(node) else ""
+        problem = self._inner_problem(node, mark) if self._depends(node) else ""
         if problem:
             return problem
         for name in filter(None, node.output):
@@ -208,7 +208,7 @@ class UnfreezingWalk(Interpreter):
                 self.dependent.add(name)
         return ""
 
-    def _inner_problem(self, node: NodeProto) -> str:
+    def _inner_problem(self, node: NodeProto, mark: int) -> str:
         """A node inside a subgraph or function that reshapes or addresses an axis of a freed size; it is not edited."""
         key = (plain_domain(node.domain), node.op_type, node.overload)
         if key in self.functions:
@@ -226,7 +226,7 @@ class UnfreezingWalk(Interpreter):
                     shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
                     if any(is_free(dim, self.freed) for dim in shape):
                         return f"holds a {inner.op_type} of an axis of {', '.join(self.freed)}, which is not edited"
-        for unchecked in self.trail.since(0, Unchecked) if pending else ():
+        for unchecked in self.trail.since(mark, Unchecked) if pending else ():
             if unchecked.any_of and self.samples.broken(unchecked.any_of):
                 return f"requires {unchecked.reason}"
         return ""

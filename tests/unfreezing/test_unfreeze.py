@@ -16,7 +16,7 @@ from onnx import ModelProto
 import gather_infer
 from fixtures.feeds import bindings, make_feeds, model_path
 from gather_infer import UsageError, diff, freeze, infer, optimize, unfreeze
-from gather_infer.unfreezing import walk
+from gather_infer.unfreezing import RowCheck, driver, walk
 from gather_infer.unfreezing.axis_factors import placements
 from tests.verification.models import model
 
@@ -360,6 +360,28 @@ def test_the_dims_have_to_fit() -> None:
 def test_a_size_of_0_says_nothing() -> None:
     with pytest.raises(UsageError, match="is 0; a size of at least 1"):
         unfreeze(model("(float[0,3] x) => (float[0,3] y) { y = Neg(x) }"), BATCH)
+
+
+def test_a_length_of_1_tells_too_little() -> None:
+    """The position table of one row fits any length by broadcasting, and would give each position the same row."""
+    static = model("(float[1,1,2] x) => (float[1,1,2] y) <float[1,1,2] p = {1,2}> { y = Add(x, p) }")
+    with pytest.raises(UsageError, match="a length of at least 2 can be made dynamic"):
+        unfreeze(static, ["x.1=seq"])
+
+
+def test_rows_that_cannot_be_run_refuse_the_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    static = model("(float[2,3] x) => (float[2,3] y) { y = Neg(x) }")
+    monkeypatch.setattr(driver, "check_rows", lambda *_: RowCheck(skipped="the original does not load"))
+    result = unfreeze(static, BATCH)
+    assert result.why_refused == "rows not compared: the original does not load"
+    with pytest.raises(UsageError, match="rows not compared"):
+        result.save(tmp_path / "out.onnx")
+    assert not unfreeze(static, BATCH, verify=False).refused
+
+
+def test_a_slice_by_attributes() -> None:
+    text = "(float[3,2] x) => (float[2,2] y) { y = Slice<starts=[0], ends=[2], axes=[0]>(x) }"
+    assert "cuts [0:2] out of an axis of batch" in unfreeze(model(text, opset=9), BATCH).why_refused
 
 
 def test_a_pattern_names_an_axis_of_all_inputs() -> None:
