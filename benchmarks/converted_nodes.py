@@ -9,7 +9,7 @@ time limit. `--reuse` keeps the IRs and the counts of the originals that DIR has
 
 For an index out of bounds ONNX fails and OpenVINO gives zeros, so that the conversion masks the indices that are not
 proved in bounds; the original has no such nodes. Compared is the result of `gather_oob="assume-valid"`, which adds
-none; the column `guarded` has the nodes with them.
+none; the column `guarded` has the nodes with them. The conversion is to the opset of the original, and at least to 21.
 
 `--details` prints for the named models which operators the result has more of than the optimised original, and which
 layers the converted nodes come from.
@@ -30,6 +30,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 import gather_infer
 from gather_infer.openvino.layer_conversion import OutOfBoundsPolicy
 
@@ -38,6 +40,9 @@ FIXTURES = HERE.parent / "fixtures"
 SECONDS = 120
 """For one step of one model."""
 SUM, WORST = 1.03, 1.3
+OPSET = 21
+"""The least opset of a conversion; an original of a newer one is compared with a conversion to its own."""
+ORIGINAL = ".original.json"
 
 
 def to_ir(source: str, target: str) -> None:
@@ -50,13 +55,15 @@ def to_ir(source: str, target: str) -> None:
 def count(path: str, target: str) -> None:
     """Write the operators of an optimised file; of an IR, those of its conversion with and without guards."""
     if not path.endswith(".xml"):
-        Path(target).write_text(json.dumps({"optimised": gather_infer.optimize(path).after.operators}))
+        opset = next(one.version for one in onnx.load(path).opset_import if one.domain in ("", "ai.onnx"))
+        Path(target).write_text(json.dumps({"optimised": gather_infer.optimize(path).after.operators, "opset": opset}))
         return
+    opset = max(OPSET, json.loads(Path(path.replace(".xml", ORIGINAL)).read_text())["opset"])
     found: dict[str, Any] = {}
     policies: dict[str, OutOfBoundsPolicy] = {"optimised": "assume-valid", "guarded": "guard"}
     for key, policy in policies.items():
         converted = target.replace(".json", f".{policy}.onnx")
-        result = gather_infer.convert(path, gather_oob=policy)
+        result = gather_infer.convert(path, gather_oob=policy, opset=opset)
         result.save(converted)
         found[key] = gather_infer.optimize(converted).after.operators
         if key == "optimised":
@@ -91,7 +98,7 @@ def child(step: Callable[[str, str], None], source: Path, target: Path) -> str:
 
 def measure(source: Path, name: str, folder: Path, *, reuse: bool) -> dict[str, Any]:
     """The counts of one model; `reason` where a step failed."""
-    ir, original, ours = (folder / f"{name}{suffix}" for suffix in (".xml", ".original.json", ".ours.json"))
+    ir, original, ours = (folder / f"{name}{suffix}" for suffix in (".xml", ORIGINAL, ".ours.json"))
     for step, start, target in ((to_ir, source, ir), (count, source, original), (count, ir, ours)):
         if reuse and target is not ours and target.exists():
             continue

@@ -206,6 +206,13 @@ for _mode in ("constant", "edge", "reflect", "symmetric"):
                 lambda b, f=_begin, t=_end, w=_where: [b.param(ramp(4, 5)), given(b, w, *f), given(b, w, *t)],
                 pad_mode=_mode,
             )
+    for _where in WHERES if _mode != "reflect" else ():  # OpenVINO reflects no axis of size 0
+        add(
+            f"Pad-12 {_mode} empty {_where}",
+            12,
+            lambda b, w=_where: [b.param(ramp(0, 5)), given(b, w, 0, 1), given(b, w, 0, -2)],
+            pad_mode=_mode,
+        )
     for _dtype in TYPES:
         add(
             f"Pad-12 {_mode} {_dtype}",

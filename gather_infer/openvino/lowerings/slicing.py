@@ -213,43 +213,55 @@ def _rolled(g: FunctionBuilder, x: str, axis: int, first: str) -> str:
 
 @lowers("Pad")
 def pad(op: LayerView, g: FunctionBuilder) -> str:
-    """pad-1, pad-12: Pad, or a Gather along each axis.
+    """pad-1, pad-12: Pad; for mode `symmetric`, which ONNX lacks, a Gather along each axis.
 
-    From pad-12 on, negative pads crop. The Gather is used for mode `symmetric`, which ONNX lacks, and for modes `edge`
-    and `reflect` if pads may be negative, because ONNX crops before it reflects.
+    From pad-12 on, negative pads crop. ONNX crops before it reflects, OpenVINO afterwards, so that for modes `edge` and
+    `reflect` a Slice crops, unless no pad can be negative.
     """
     mode = op.text("pad_mode", "constant", choices=("constant", "edge", "reflect", "symmetric"))
     count = op.rank(0) if op.has_rank(0) else None
     begins, ends = op.ints(1, count=count), op.ints(2, count=count)
+    pads = g.concat(vector(op, g, 1), vector(op, g, 2))
     if mode == "constant":
-        pads = g.concat(vector(op, g, 1), vector(op, g, 2))
         value = [single(op, g, 3)] if op.has(3) else []
         return legalized(g, op.dtype(0), lambda x, *v: g.Pad(x, pads, *v), op.x(0), *value, by=FOR_MIN_MAX)
     x = op.x(0)
-    if mode != "symmetric" and begins is not None and ends is not None and min(begins + ends, default=0) >= 0:
-        return legalized(g, op.dtype(0), lambda a: g.Pad(a, g.i64(*begins, *ends), mode=mode), x, by=FOR_MIN_MAX)
-    for axis in range(op.rank(0)):
-        if begins is not None and ends is not None and begins[axis] == ends[axis] == 0:
+    if mode == "symmetric":
+        for axis in range(op.rank(0)):
+            if begins is not None and ends is not None and begins[axis] == ends[axis] == 0:
+                continue
+            low, high = (_entry(op, g, index, axis, op.rank(0)) for index in (1, 2))
+            x = g.Gather(x, _symmetric(g, g.dim(x, axis), low, high), axis=axis)
+        return x
+    if any(known is None or min(known, default=0) < 0 for known in (begins, ends)):
+        pads = g.Max(pads, g.i64(0))
+    return _cropped(op, g, legalized(g, op.dtype(0), lambda a: g.Pad(a, pads, mode=mode), x, by=FOR_MIN_MAX))
+
+
+def _cropped(op: LayerView, g: FunctionBuilder, x: str) -> str:
+    """`x` without as many elements at the ends of its axes as the pads of layer `op` are negative."""
+    begins, ends = op.ints(1), op.ints(2)
+    axes, starts, stops = [], [], []
+    for axis in range(op.rank(0)) if begins is None or ends is None or min(*begins, *ends, 0) < 0 else ():
+        if begins is not None and ends is not None and begins[axis] >= 0 and ends[axis] >= 0:
             continue
+        axes.append(axis)
         low, high = (_entry(op, g, index, axis, op.rank(0)) for index in (1, 2))
-        x = g.Gather(x, _source(g, mode, g.dim(x, axis), low, high), axis=axis)
-    return x
+        starts.append(g.Neg(g.Min(low, g.i64(0))) if begins is None else g.i64(max(-begins[axis], 0)))
+        if ends is None:
+            stops.append(g.Where(g.Less(high, g.i64(0)), high, g.i64(_HIGHEST)))
+        else:
+            stops.append(g.i64(ends[axis] if ends[axis] < 0 else _HIGHEST))
+    return g.Slice(x, g.concat(*starts), g.concat(*stops), g.i64(*axes)) if axes else x
 
 
-def _source(g: FunctionBuilder, mode: str, size: str, low: str, high: str) -> str:
-    """The index into an axis of `size` elements that each element of the padded axis copies, by `mode`.
+def _symmetric(g: FunctionBuilder, size: str, low: str, high: str) -> str:
+    """The index into an axis of `size` elements that each element of the padded axis copies.
 
     size, low, high   length of the axis and numbers of elements added before and after; int64 vectors of one element
     """
     one = g.i64(1)
     at = g.Sub(iota(g, g.Add(g.Add(size, low), high)), low)
-    last = g.Sub(size, one)
-    if mode == "edge":
-        return g.Max(g.Min(at, last), g.i64(0))
-    if mode == "symmetric":
-        period = g.Add(size, size)
-        folded = g.Mod(at, period)
-        return g.Min(folded, g.Sub(g.Sub(period, one), folded))
-    period = g.Max(g.Add(last, last), one)
+    period = g.Max(g.Add(size, size), one)
     folded = g.Mod(at, period)
-    return g.Min(folded, g.Sub(period, folded))
+    return g.Min(folded, g.Sub(g.Sub(period, one), folded))
