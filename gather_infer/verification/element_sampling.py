@@ -48,6 +48,8 @@ _MAX_BOUNDARY_VALUES: Final = 12
 MIN_ENDS: Final = 4
 WITH_ENDS: Final = 5
 """One run of eight uses the exact bounds of the value range, for tensors with at least `MIN_ENDS` elements."""
+WITH_TAGS: Final = 3
+"""In one run of eight no two elements of an integer input are equal, if its bounds allow: each misplaced one shows."""
 
 _MAX_SIZE: Final = 256
 """Largest boundary value where elements of inputs may be sizes."""
@@ -279,6 +281,12 @@ class ElementDrawer:
         # the bounds, and -1 as the last position, more often than by chance
         edges = [edge for edge in (low, high, 0, -1) if low <= edge <= high]
         ends = max([least, *lows]), min([most, *highs])
+        count = prod(shape)
+        first = min(max(ends[0], 0), ends[1] - count + 1)
+        is_tagged = self.turn % 8 == WITH_TAGS and self.boundary_values.with_type_limits
+        if is_tagged and count > 1 and first >= ends[0]:
+            kind = np.uint64 if first >= 0 else np.int64
+            return np.asarray(self.numbers.permutation(count).astype(kind) + kind(first)).reshape(shape)
         edges += self.boundary_values.within(*ends, self.numbers)
         kind = np.uint64 if min(low, *edges) >= 0 else np.int64
         drawn = np.asarray(self.numbers.integers(low, high, shape, kind, endpoint=True))
