@@ -1,8 +1,10 @@
 """Models with one planted fault each: `diff` must not prove them equal. `python -m tests.oracle.planted_differences`.
 
-A fault changes one node of a random graph or of a fixture: an attribute, an element of a constant, the order of two
+A fault changes one node of a random graph: an attribute, an element of a constant, the order of two
 inputs, an operator. Not each change makes a difference: one of a dead node does not. So a pair that is proved equal is
 run at many sizes, and a run that differs is a fault of the proof. `--right` proves results of `optimize` instead.
+
+`--folder` takes the models of a folder with a manifest instead, `fixtures` or that of benchmarks/exports.py.
 
 With `--witness` each pair is first run at many sizes, and only those count of which a run differs, or fails in the
 second model alone. `diff` has to find an input that tells them apart; it is run again in both models.
@@ -11,18 +13,25 @@ second model alone. `diff` has to find an input that tells them apart; it is run
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import islice
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnxruntime import InferenceSession
 
+from benchmarks.exported.manifest import spec_of
+from fixtures.feeds import NAMES, Spec, draw_feeds
+from fixtures.feeds import spec_of as fixture_spec
 from gather_infer import diff, optimize
 from gather_infer.equality import DiffVerdict
 from gather_infer.errors import GatherInferError
@@ -163,11 +172,54 @@ def _rewire(model: ModelProto, body: GraphProto, node: NodeProto, rng: random.Ra
     return f"input {at}"
 
 
-class Pair(NamedTuple):
-    """A random graph with a model made of it, and the sessions of both; `text` says how it was made."""
+Runs: TypeAlias = Iterator[tuple[dict[str, int], dict[str, Any]]]
+"""Sizes and inputs of runs."""
 
-    graph: Graph
+
+class Source(NamedTuple):
+    """A model that faults are planted into.
+
+    name  says in a report which one it is
+    seed  chooses the faults
+    runs  so many runs of the model
+    """
+
+    name: str
+    seed: int
     model: ModelProto
+    runs: Callable[[int], Runs]
+
+
+def random_sources(seeds: range) -> Iterator[Source]:
+    for seed in seeds:
+        graph = generate(seed)
+        yield Source(f"seed {seed}", seed, ordered(graph.model), partial(_graph_runs, graph))
+
+
+def _graph_runs(graph: Graph, count: int) -> Runs:
+    for number, bindings in enumerate(bindings_of(graph, count)):
+        yield bindings, graph.feeds(bindings, number)
+
+
+def file_sources(folder: Path, seeds: range) -> Iterator[Source]:
+    """The models of a folder in turns, one for each seed."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    files = sorted(path for path in folder.glob("*.onnx") if path.name in manifest or path.stem in NAMES)
+    for seed in seeds:
+        path = files[seed % len(files)]
+        spec = fixture_spec(path.stem) if path.stem in NAMES else spec_of(manifest[path.name])
+        yield Source(f"{path.stem}, seed {seed}", seed, ordered(onnx.load(path)), partial(_file_runs, spec))
+
+
+def _file_runs(spec: Spec, count: int) -> Runs:
+    for seed, bindings in enumerate(islice(cycle(spec.bindings), count)):
+        yield bindings, draw_feeds(spec, bindings, seed)
+
+
+class Pair(NamedTuple):
+    """A model and another one made of it, with the sessions of both; `text` says how it was made."""
+
+    source: Source
     before: InferenceSession
     text: str
     changed: ModelProto
@@ -175,9 +227,8 @@ class Pair(NamedTuple):
 
     def difference(self, runs: int, counts: Counter[str]) -> str:
         """The first difference in up to `runs` runs, in words; empty if there is none."""
-        for number, bindings in enumerate(bindings_of(self.graph, runs)):
-            feeds = self.graph.feeds(bindings, number)
-            if wrong := differs(self.model, self.before, self.after, feeds, bindings, counts):
+        for bindings, feeds in self.source.runs(runs):
+            if wrong := differs(self.source.model, self.before, self.after, feeds, bindings, counts):
                 return wrong
         return ""
 
@@ -194,27 +245,27 @@ class Pair(NamedTuple):
         return any(bits(one) != bits(other) for one, other in zip(expected, found, strict=True))
 
 
-def pairs(seed: int, each: int, counts: Counter[str], *, is_right: bool) -> Iterator[Pair]:
-    """The pairs made of the random graph of a seed whose models load."""
-    graph = generate(seed)
-    model = ordered(graph.model)
+def pairs(source: Source, each: int, counts: Counter[str], *, is_right: bool) -> Iterator[Pair]:
+    """The pairs made of a model that load."""
+    model = source.model
     try:
         before = session(model)
     except REFUSALS:
         return
-    made = [("optimize", optimize(model).proto)] if is_right else islice(faults(model, random.Random(seed)), each)
+    planted = islice(faults(model, random.Random(source.seed)), each)
+    made = [("optimize", optimize(model).proto)] if is_right else planted
     for text, changed in made:
         try:
-            yield Pair(graph, model, before, text, changed, session(changed))
+            yield Pair(source, before, text, changed, session(changed))
         except REFUSALS:
             counts["does not load"] += 1
 
 
-def examine(seed: int, each: int, counts: Counter[str], *, is_right: bool) -> Iterator[str]:
+def examine(source: Source, each: int, counts: Counter[str], *, is_right: bool) -> Iterator[str]:
     """A text for each pair that is proved and differs in a run."""
-    for pair in pairs(seed, each, counts, is_right=is_right):
+    for pair in pairs(source, each, counts, is_right=is_right):
         try:
-            found = diff(pair.model, pair.changed, runs=0)
+            found = diff(pair.source.model, pair.changed, runs=0)
         except GatherInferError:
             counts["refused"] += 1
             continue
@@ -222,33 +273,33 @@ def examine(seed: int, each: int, counts: Counter[str], *, is_right: bool) -> It
         if found.verdict is not DiffVerdict.PROVED:
             counts["right and not proved"] += is_right
         elif wrong := pair.difference(8, counts):
-            yield f"seed {seed}, {pair.text}: proved, but {wrong}"
+            yield f"{source.name}, {pair.text}: proved, but {wrong}"
 
 
-def examine_confirmed(seed: int, each: int, counts: Counter[str]) -> Iterator[str]:
+def examine_confirmed(source: Source, each: int, counts: Counter[str]) -> Iterator[str]:
     """A text for each pair that differs in a run, and that `diff` proves or tells apart by a wrong witness."""
-    for pair in pairs(seed, each, counts, is_right=False):
+    for pair in pairs(source, each, counts, is_right=False):
         known = pair.difference(12, Counter())
         if not known:
             counts["equal in runs"] += 1
             continue
         counts["confirmed"] += 1
         try:
-            found = diff(pair.model, pair.changed)
+            found = diff(pair.source.model, pair.changed)
         except GatherInferError:
             counts["confirmed: refused"] += 1
             continue
         counts[f"confirmed: {found.verdict}"] += 1
         if found.verdict is DiffVerdict.PROVED:
-            yield f"seed {seed}, {pair.text}: proved, but {known}"
+            yield f"{source.name}, {pair.text}: proved, but {known}"
         elif found.verdict is not DiffVerdict.DIFFERENT:
-            print(f"seed {seed}, {pair.text}: {found.verdict}, but {known}"[:400], flush=True)
+            print(f"{source.name}, {pair.text}: {found.verdict}, but {known}"[:400], flush=True)
         elif found.witness is None:
             counts["confirmed: no witness"] += 1
         elif pair.differs_on(found.witness):
             counts["witness replayed"] += 1
         else:
-            yield f"seed {seed}, {pair.text}: the models agree on the witness"
+            yield f"{source.name}, {pair.text}: the models agree on the witness"
 
 
 def main() -> None:
@@ -256,17 +307,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=200, help="how many random graphs")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--each", type=int, default=5, help="faults planted into each")
+    parser.add_argument("--folder", type=Path, help="take the models of this folder instead of random graphs")
     parser.add_argument("--right", action="store_true", help="results of optimize instead of faults")
     parser.add_argument("--witness", action="store_true", help="pairs that a run tells apart, and the witness of diff")
     options = parser.parse_args()
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     begin = time.monotonic()
-    for seed in range(options.first, options.first + options.seeds):
+    seeds = range(options.first, options.first + options.seeds)
+    for source in file_sources(options.folder, seeds) if options.folder else random_sources(seeds):
         found = (
-            examine_confirmed(seed, options.each, counts)
+            examine_confirmed(source, options.each, counts)
             if options.witness
-            else examine(seed, options.each, counts, is_right=options.right)
+            else examine(source, options.each, counts, is_right=options.right)
         )
         for text in found:
             print(text, flush=True)
