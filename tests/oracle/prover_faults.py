@@ -1,35 +1,15 @@
 # ruff: noqa: E501  (a fault per line)
 """Faults planted in the prover: the tests of `gather_infer.equality` have to fail with each of them.
 
-    python -m tests.oracle.prover_faults [--only N ...] [--first N] [--count N]
-
-Each fault is planted in a copy of the package in a temporary folder. The tests that are quick, and those of the module
-with the fault, run first; the first failure ends them.
+python -m tests.oracle.prover_faults [--only N ...] [--first N] [--count N]
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import gather_infer
-
-REPO: Final = Path(__file__).parents[2]
-PACKAGE: Final = Path(gather_infer.__file__).parent
-"""The package, which may be an installed one."""
-PROVER: Final = Path("gather_infer", "equality")
-LINKED: Final = ("tests", "fixtures", "cli", "docs", "pyproject.toml")
-"""Beside the copy of the package; nothing is written there."""
+from tests.oracle.source_faults import Fault, FaultTable
 
 TESTS: Final = (
     "tests/equality/test_runs.py",
@@ -56,31 +36,6 @@ FIRST: Final = {
     "proof": ("tests/equality/test_obligations.py",),
 }
 """Module -> the tests that are most likely to fail with a fault in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault in a module of the prover.
-
-    old, new  the text, which occurs there once, and the one in its place
-    wrong     the error that it is
-    """
-
-    module: str
-    old: str
-    new: str
-    wrong: str
-
-    @property
-    def path(self) -> Path:
-        return PROVER / f"{self.module}.py"
-
-    def planted(self, text: str) -> str:
-        """The text of the module with the fault. Raises ValueError unless `old` occurs once."""
-        if text.count(self.old) != 1:
-            raise ValueError(f"{self.path}: {text.count(self.old)} occurrences of {self.old!r}")
-        return text.replace(self.old, self.new)
-
 
 FAULTS: Final = (
     # index maps
@@ -299,77 +254,8 @@ FAULTS: Final = (
     Fault("certificate", "if again.verdict is not DiffVerdict.PROVED:", "if again.verdict is DiffVerdict.DIFFERENT:", "an output need not be proved again"),
 )  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The run of the tests with a fault.
-
-    test     the test that failed; "" if none did
-    seconds  the time that it took
-    """
-
-    test: str
-    seconds: float
-
-
-def tests_for(module: str) -> list[str]:
-    """The files of tests, in the order in which they are run for a fault in a module."""
-    return [file for file in dict.fromkeys((*FIRST.get(module, ()), *TESTS)) if (REPO / file).exists()]
-
-
-def run_tests(folder: Path, tests: Iterable[str]) -> Result:
-    """Run tests on the copy of the package in a folder, until one fails."""
-    begin = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    failed = re.search(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    if done.returncode and failed is None:
-        raise RuntimeError(done.stdout + done.stderr)
-    return Result(failed[1] if done.returncode and failed else "", time.monotonic() - begin)
-
-
-def results(faults: Sequence[Fault]) -> Iterator[Result]:
-    """The results of the faults, each planted in a copy of the package in a temporary folder."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        shutil.copytree(PACKAGE, folder / "gather_infer")
-        for each in LINKED:
-            (folder / each).symlink_to(REPO / each)
-        for fault in faults:
-            file = folder / fault.path
-            text = file.read_text(encoding="utf-8")
-            _write(file, fault.planted(text))
-            try:
-                yield run_tests(folder, tests_for(fault.module))
-            finally:
-                _write(file, text)
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a module; a compiled one of the same second and size would be taken for its own."""
-    file.write_text(text, encoding="utf-8")
-    for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):
-        compiled.unlink()
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Plant faults in the prover, and run its tests.")
-    parser.add_argument("--only", type=int, nargs="+", default=None, metavar="N", help="the faults with these numbers")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first fault")
-    parser.add_argument("--count", type=int, default=len(FAULTS), metavar="N", help="how many faults")
-    options = parser.parse_args()
-    numbers = options.only or range(len(FAULTS))[options.first : options.first + options.count]
-    lived = []
-    for number, found in zip(numbers, results([FAULTS[number] for number in numbers]), strict=True):
-        fault = FAULTS[number]
-        verdict = f"caught by {found.test}" if found.test else "LIVED"
-        print(f"{number:4} {fault.module}: {fault.wrong}: {verdict} ({found.seconds:.0f} s)", flush=True)
-        if not found.test:
-            lived.append(number)
-    print(f"{len(numbers) - len(lived)} of {len(numbers)} caught; lived: {lived or 'none'}")
-    return 1 if lived else 0
+TABLE: Final = FaultTable(Path("gather_infer", "equality"), FAULTS, TESTS, FIRST)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(TABLE.main("the prover"))
