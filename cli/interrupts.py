@@ -12,35 +12,45 @@ TYPE_CHECKING = False  # importing `typing` would take longer than all other imp
 if TYPE_CHECKING:
     from types import FrameType
 
-INTERRUPTED = 130
-"""Exit code by the convention of shells for SIGINT."""
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit codes by the convention of shells for SIGINT and SIGTERM."""
 
 
 class _State:
-    """The number of interrupts so far, and whether to defer them: True before the program starts and after it ends."""
+    """The number of interrupts so far, and whether to defer them: True before the program starts and after it ends.
 
-    __slots__ = ("count", "is_deferred")
+    was_terminated   one of them was SIGTERM
+    """
+
+    __slots__ = ("count", "is_deferred", "was_terminated")
 
     def __init__(self) -> None:
         self.count = 0
         self.is_deferred = True
+        self.was_terminated = False
 
 
 STATE = _State()
 
 
 def handle_interrupts() -> None:
-    """Install the handler of SIGINT, unless the process ignores SIGINT or already has another handler."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        return
-    signal.signal(signal.SIGINT, _interrupt)
-    if hasattr(signal, "setitimer"):
+    """Install the handler of SIGINT and SIGTERM, for those that have none and that the process does not ignore."""
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    handled = [number for number, default in defaults.items() if signal.getsignal(number) is default]
+    for number in handled:
+        signal.signal(number, _interrupt)
+    if handled and hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, _interrupt)
         sys.unraisablehook = _in_a_callback
 
 
 def was_interrupted() -> bool:
     return STATE.count > 0
+
+
+def interruption() -> tuple[str, int]:
+    """The message and the exit code of a program that ends because of a signal."""
+    return ("error: terminated", TERMINATED) if STATE.was_terminated else ("error: interrupted", INTERRUPTED)
 
 
 def stop_if_interrupted() -> None:
@@ -65,6 +75,7 @@ def ignore_interrupts() -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     STATE.count += 1
+    STATE.was_terminated |= number == signal.SIGTERM
     if STATE.is_deferred:
         return
     if _is_importing(frame) and hasattr(signal, "setitimer"):

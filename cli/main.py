@@ -15,7 +15,7 @@ from gather_infer.errors import GatherInferError
 
 from . import completers
 from .console import announce
-from .interrupts import INTERRUPTED, defer_interrupts, stop_if_interrupted, was_interrupted
+from .interrupts import defer_interrupts, interruption, stop_if_interrupted, was_interrupted
 
 COMMANDS = {
     "check": "Check models for problems that would break deployment.",
@@ -85,7 +85,7 @@ class Program(click.Group):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Run the command and exit: 0 to 4 as documented, 130 if interrupted, 141 if the reader closed the pipe."""
+        """Run the command and exit: 0 to 4 as documented, 130 or 143 for a signal, 141 for a closed pipe."""
         arguments = list(sys.argv[1:] if args is None else args)
         failures = _FailureReporter(
             "--debug" in arguments, "--no-color" not in arguments, is_silent=completers.is_completing()
@@ -177,8 +177,9 @@ class _FailureReporter(NamedTuple):
     def interrupted(self) -> int:
         """Report the interrupt once, also if more signals arrive meanwhile; returns the exit code."""
         defer_interrupts()
-        self.report("error: interrupted")
-        return INTERRUPTED
+        message, code = interruption()
+        self.report(message)
+        return code
 
     def explain(self, error: Exception) -> int:
         """Print one line for `error` and return the exit code."""

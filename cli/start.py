@@ -8,11 +8,11 @@ try:  # before anything else: also `from __future__ import annotations` is an im
     import sys
 
     from .interrupts import (
-        INTERRUPTED,
         STATE,
         defer_interrupts,
         handle_interrupts,
         ignore_interrupts,
+        interruption,
         stop_if_interrupted,
     )
 
@@ -44,8 +44,9 @@ def main() -> "NoReturn":
             ignore_interrupts()
     except KeyboardInterrupt:
         defer_interrupts()
-        sys.stderr.write("error: interrupted\n")
-        sys.exit(INTERRUPTED)
+        message, code = interruption()
+        sys.stderr.write(f"{message}\n")
+        sys.exit(code)
 
 
 def _open_closed_streams() -> None:

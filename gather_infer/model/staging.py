@@ -8,6 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -72,8 +74,14 @@ class Staging:
     def commit(self) -> None:
         """Rename the files to their targets in the order of their creation; callers create the model's file last.
 
+        SIGINT and SIGTERM take effect after the last rename, so that a model and its data file do not part.
+
         Raises ModelWriteError when a rename fails, after removing the files that it has created at new targets.
         """
+        with _signals_deferred():
+            self._rename()
+
+    def _rename(self) -> None:
         created: list[Path] = []
         while self.pending:
             temporary, path = self.pending[0]
@@ -88,6 +96,25 @@ class Staging:
             if is_new:
                 created.append(path)
             del self.pending[0]
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Deliver SIGINT and SIGTERM after the block. Only the main thread can, and it alone gets them in Python."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if threading.current_thread() is not threading.main_thread() or None in handlers.values():
+        yield
+        return
+    received: list[int] = []
+    for number in handlers:
+        signal.signal(number, lambda arrived, frame: received.append(arrived))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for given in received:
+            signal.raise_signal(given)
 
 
 def _link_target(path: Path) -> Path:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
@@ -155,6 +156,51 @@ def test_an_interrupt_at_work(place: str, run: Run) -> None:
     )
     assert (done.returncode, done.stderr.strip()) == (130, "error: interrupted")
     assert "Traceback" not in done.stderr and not Path("out.onnx").exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_termination_at_work(place: str, run: Run) -> None:
+    """SIGTERM ends the command as an interrupt does, with its own line and exit code, and leaves no temporary file."""
+    module, name, error = PLACES[place]
+    code = AT_CALL.format(module=module, name=name, error=error).replace("SIGINT", "SIGTERM")
+    before = {path.name for path in Path().iterdir()}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "infer", "embedding.onnx", "-o", "out.onnx"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.strip()) == (143, "error: terminated")
+    assert {path.name for path in Path().iterdir()} == before
+
+
+BETWEEN_RENAMES = """
+import os, signal, sys
+from gather_infer_cli.start import main
+
+replace = os.replace
+def interrupted(*paths):
+    replace(*paths)
+    os.kill(os.getpid(), signal.{name})
+
+os.replace = interrupted
+main()
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_model_and_its_data_file_do_not_part(name: str, code: int, run: Run) -> None:
+    """A signal between the two renames takes effect after both."""
+    arguments = ["infer", "big.onnx", "-o", "out.onnx", "--external-data", "out.bin"]
+    for value, expected in ((0, 0), (1, code)):
+        table = onnx.numpy_helper.from_array(np.full((64, 64), value, np.float32), "w")
+        model = onnx.parser.parse_model('<ir_version: 9, opset_import: ["": 18]> g (float[N, 64] x) => (float[N, 64] y)'
+                                        " { y = MatMul(x, w) }")  # fmt: skip
+        model.graph.initializer.append(table)
+        onnx.save(model, "big.onnx")
+        program = BETWEEN_RENAMES.format(name=name) if value else "from gather_infer_cli.start import main; main()"
+        done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+        assert done.returncode == expected, done.stderr
+        stored = onnx.load("out.onnx").graph.initializer[0]
+        assert (onnx.numpy_helper.to_array(stored) == value).all()
+    assert not [path for path in Path().iterdir() if path.name.endswith(".tmp")]
 
 
 def test_an_interrupt_in_a_callback_is_not_lost(run: Run) -> None:
