@@ -89,7 +89,7 @@ class ConstantRows:
         if np.array_equal(split, np.broadcast_to(first, split.shape)):
             if broadcasts and len(factors) == 1:
                 return walk.constant(first)
-            found = walk.emit("Expand", [walk.constant(first), walk.shape_vector(shape)])
+            found = walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
         else:
             progression = self.progression(split, at)
             if progression is None:
@@ -112,7 +112,7 @@ class ConstantRows:
                 return mask
         walk.limit(dim, array.shape[axis])
         zero, axes = walk.constant(np.array([0], np.int64)), walk.constant(np.array([axis], np.int64))
-        return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.dim_vector(dim), axes])
+        return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.sizes.of_dim(dim), axes])
 
     def _step_mask(self, array: Array, dims: Mapping[int, Dim]) -> str | None:
         """A mask over two positions, which has one value where `j - i` is small and another where it is large."""
@@ -156,7 +156,7 @@ class ConstantRows:
         """`first + row * step`, rows being numbered along an axis."""
         walk = self.walk
         zero, one = walk.constant(np.array(0, np.int64)), walk.constant(np.array(1, np.int64))
-        limit = walk.emit("Reshape", [walk.dim_vector(dim), walk.constant(np.array([], np.int64))])
+        limit = walk.emit("Reshape", [walk.sizes.of_dim(dim), walk.constant(np.array([], np.int64))])
         rows = walk.emit("Range", [zero, limit, one])
         walk.row_numbers.names.add(rows)
         target = [-1 if at == axis else 1 for at in range(first.ndim)]
@@ -246,7 +246,7 @@ class ConstantRows:
             counts = repeats.tolist()
             if held[axis] != 1:
                 return inputs if counts[axis] == 1 and follow(0, axis) else None
-            inputs[1] = walk.shape_vector([dim_of(factors) if a == axis else c for a, c in enumerate(counts)])
+            inputs[1] = walk.sizes.of_shape([dim_of(factors) if a == axis else c for a, c in enumerate(counts)])
             return inputs
         if op == "GatherND":
             indices = shape_of(1)
@@ -264,10 +264,10 @@ class ConstantRows:
                 dims: list[Any] = [1 if a == axis else d for a, d in enumerate(shape)]
             else:
                 dims = [dim_of(factors) if a == axis else d for a, d in enumerate(shape)]
-            inputs[1] = walk.shape_vector(dims)
+            inputs[1] = walk.sizes.of_shape(dims)
             return inputs
         if op == "ConstantOfShape":
-            inputs[0] = walk.shape_vector([dim_of(factors) if a == axis else d for a, d in enumerate(shape)])
+            inputs[0] = walk.sizes.of_shape([dim_of(factors) if a == axis else d for a, d in enumerate(shape)])
             return inputs
         if op == "Concat":
             own = next(a.i for a in node.attribute if a.name == "axis") % len(shape)
@@ -300,7 +300,7 @@ class ConstantRows:
                 made = walk.environment.values.get(inputs[0])
                 kept = made.shape if isinstance(made, SymbolicTensor) else None
                 dims = [dim_of(factors) if a == axis else d for a, d in enumerate(shape)]
-                inputs[1] = walk.reshape_target(dims, kept or ())
+                inputs[1] = walk.sizes.reshape_target(dims, kept or ())
             return inputs
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -31,9 +31,10 @@ from gather_infer.symbolic import Expr, evaluate, parse_dim
 from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
+from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.result import Blocked, RowCheck, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
-from gather_infer.unfreezing.walk import Site, UnfreezingWalk
+from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.validate import verdicts
 from gather_infer.validate.verdict import VerdictKind
 
@@ -97,7 +98,7 @@ def unfreeze(
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
         elif not walk.row_symbols.issuperset(freed):
-            blocked = _loosened_access(before, after)
+            blocked = _loosened_access(before, after, walk.row_numbers.in_bounds)
     if blocked is None:
         assert after is not None
         proto, interface = _declared(source.proto, proto, after)
@@ -340,14 +341,19 @@ def _unread(proto: ModelProto) -> set[str]:
     return {name for node in proto.graph.node for name in node.output if name not in read}
 
 
-def _loosened_access(before: Inference, after: Inference) -> Blocked | None:
+def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -> Blocked | None:
     """An index that is not proved in bounds any more: it stands for a position in the old size.
 
-    Rows need no such test, as they are run.
+    Rows need no such test, as they are run. The indices `in_bounds` are so by construction.
     """
     known = {_access_key(v.access): v for v in verdicts(after)}
+    inputs = {
+        name: node.input[1] for node in after.model.proto.graph.node if len(node.input) > 1 for name in node.output
+    }
     for verdict in verdicts(before):
         now = known.get(_access_key(verdict.access))
+        if inputs.get(verdict.access.result) in in_bounds:
+            continue
         if verdict.kind is VerdictKind.PROVED and now is not None and now.kind is VerdictKind.UNDECIDED:
             return Blocked(
                 f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"

@@ -55,7 +55,7 @@ def _with_reshape_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | N
 def _target(walk: UnfreezingWalk, dims: Sequence[Dim], data: Value | None, node: NodeProto) -> str:
     """A target for Reshape: 0 for a size that is kept in place, -1 for one other that is no number."""
     shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
-    return walk.reshape_target(dims, shape, keeps=not any(a.name == "allowzero" and a.i for a in node.attribute))
+    return walk.sizes.reshape_target(dims, shape, keeps=not any(a.name == "allowzero" and a.i for a in node.attribute))
 
 
 def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
@@ -73,7 +73,7 @@ def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | No
             entries[-axis] = 1
     if not all(isinstance(entry, int) for entry in entries):
         return None
-    return walk.with_inputs(node, {1: walk.shape_vector(entries)})
+    return walk.with_inputs(node, {1: walk.sizes.of_shape(entries)})
 
 
 def _with_sizes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
@@ -89,7 +89,7 @@ def _with_sizes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
         now if is_free(now, walk.freed) and before == after else after
         for now, before, after in zip(data.shape or (), old.shape or (), was.shape or (), strict=True)
     ]
-    return walk.with_inputs(node, {3: walk.shape_vector(dims)})
+    return walk.with_inputs(node, {3: walk.sizes.of_shape(dims)})
 
 
 def _with_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:

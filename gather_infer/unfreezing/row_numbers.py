@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer.symbolic import Expr, product
-from gather_infer.tensor import DType, SymbolicTensor
-from gather_infer.unfreezing.axis_factors import Factors, is_free
+from gather_infer.symbolic import Expr, product, symbol
+from gather_infer.tensor import DType, Shape, SymbolicTensor
+from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, is_free
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.samples import values_of
 
@@ -38,16 +38,18 @@ class RowNumbers:
 
     names   tensors whose elements may depend on the number of the row
     sized   tensors with elements that are computed from a freed size
+    in_bounds  results of accesses whose new index is 0, 1, 2, ... along the axis that it addresses
     """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.sized: set[str] = set()
+        self.in_bounds: set[str] = set()
 
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
         computed = node.input[:1] if node.op_type in _SIZED_BY_OPERAND else node.input
         if node.op_type != "Range" and any(name in self.sized or walk.has_free_values(name) for name in computed):
-            self.sized.update(filter(None, node.output))
+            self.sized.update(name for name in node.output if name and walk.array(name) is None)
         if any(name in self.names for name in node.input) or _is_source(walk, node):
             for name in filter(None, node.output):
                 fact = walk.environment.values.get(name)
@@ -76,22 +78,24 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     steps = walk.array(node.input[4]) if len(node.input) > 4 and node.input[4] else None
     if starts is None or ends is None or given is None:
         return node
-    changed = ends.copy()
+    begins, changed = starts.copy(), ends.copy()
     for at, axis in enumerate(given.ravel()[: starts.size].tolist()):
         factors = axes[axis % len(axes)]
         if not any(is_free(factor, walk.freed) for factor in factors):
             continue
         old = next(values_of([product(factors)], walk.samples.old))
         start, end, step = starts.flat[at], ends.flat[at], 1 if steps is None else steps.flat[at]
-        if start == 0 and step == 1 and end == old:
-            changed.flat[at] = _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
+        is_last = end >= 2**31 - 1
+        if step == 1 and old and start in (0, -old) and (end == old or is_last):
+            begins.flat[at] = 0
+            changed.flat[at] = end if is_last else _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
         elif str(product(factors)) not in walk.row_symbols and _cuts_near_an_end(start, end, step):
             pass
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
             raise Blocked(walk.label(node), f"cuts [{start}:{end}] out of an axis of {product(factors)}")
-    if np.array_equal(changed, ends):
-        return node
-    return walk.with_inputs(node, {2: walk.constant(changed)})
+    edits = {1: (starts, begins), 2: (ends, changed)}
+    inputs = {at: walk.constant(new) for at, (old, new) in edits.items() if not np.array_equal(old, new)}
+    return walk.with_inputs(node, inputs) if inputs else node
 
 
 def _slice_by_attributes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
@@ -235,8 +239,11 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
                 split = array.reshape(*array.shape[:axis], each.size, held // each.size, *array.shape[axis + 1 :])
                 step = walk.rows.progression(split, axis)
                 if step is not None and step.any():
-                    return walk.rows.with_rows(name, axis, factors)
-        return None
+                    found = walk.rows.with_rows(name, axis, factors)
+                    if found is not None and _counts(split, axis, each):
+                        walk.row_numbers.in_bounds.add(found)
+                    return found
+        return _sliding_index(walk, array, each)
     rows = array if each.component is None else array[..., each.component]
     alone = [axis for axis in places if array.shape[axis] == 1]
     if not alone or rows.min() < 0 or rows.max() >= each.stride:
@@ -246,6 +253,38 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
         step = np.zeros([*([1] * (array.ndim - 1)), array.shape[-1]], np.int64)
     step[..., 0 if each.component is None else each.component] = each.stride
     return walk.rows.numbered(array, step, alone[0], each.dim)
+
+
+def _counts(array: Array, axis: int, each: _Addressed) -> bool:
+    """Whether an index is 0, 1, 2, ... along an axis in the column of the freed size, and constant in other columns."""
+    if each.component is None:
+        return len(each.factors) == 1 and _is_numbered(array, axis, each.size)
+    own = array[..., each.component]
+    rest = np.delete(array, each.component, -1)
+    return (
+        len(each.factors) == 1 and _is_numbered(own, axis, each.size) and bool((rest == np.take(rest, [0], axis)).all())
+    )
+
+
+def _sliding_index(walk: UnfreezingWalk, array: Array, each: _Addressed) -> str | None:
+    """An index of windows that slide over all of a padded axis: `i + j` in an axis of `seq + k` with j = 0 ... k."""
+    if each.component is not None or len(each.factors) > 1 or each.size == array.max() + 1 == 1:
+        return None
+    for name in sorted(each.dim.symbols & walk.freed.keys()):
+        width = each.dim - symbol(name)
+        size = walk.freed[name]
+        if not isinstance(width, int) or width < 1 or size < 2 or name in walk.row_symbols:
+            continue
+        found = []
+        for axis in range(array.ndim):
+            first = np.take(array, [0], axis)
+            if array.shape[axis] == size and first.min() == 0 and first.max() == width:
+                step = walk.rows.progression(array, axis)
+                if step is not None and (step == 1).all():
+                    found.append((first, step, axis))
+        if len(found) == 1:  # with as many windows as positions, either axis can be that of the positions
+            return walk.rows.numbered(*found[0], symbol(name))
+    return None
 
 
 def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> str | None:
@@ -274,7 +313,7 @@ def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> st
         found = walk.rows.numbered(inner, np.full([1] * array.ndim, each.stride, np.int64), along, each.dim)
     if outer.any():
         found = walk.emit(
-            "Add", [found, walk.emit("Mul", [walk.constant(outer.astype(np.int64)), walk.dim_vector(each.dim)])]
+            "Add", [found, walk.emit("Mul", [walk.constant(outer.astype(np.int64)), walk.sizes.of_dim(each.dim)])]
         )
     if array.dtype != np.int64:
         found = walk.emit("Cast", [found], to=int(DType.INT32))
@@ -319,7 +358,7 @@ def _offset(walk: UnfreezingWalk, indices: str, axes: tuple[Factors, ...], place
     step[..., 0 if each.component is None else each.component] = each.stride
     rows = walk.rows.numbered(np.zeros([1] * rank, np.int64), step, at, each.dim)
     if len(factors) > 1:
-        rows = walk.emit("Expand", [rows, walk.shape_vector([*([1] * place), *factors, *([1] * rest)])])
+        rows = walk.emit("Expand", [rows, walk.sizes.of_shape([*([1] * place), *factors, *([1] * rest)])])
         target = [*([1] * place), -1, *shape[len(shape) - rest :]]
         rows = walk.emit("Reshape", [rows, walk.constant(np.array(target, np.int64))])
     fact = walk.environment.values[indices]
@@ -338,6 +377,10 @@ def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         return node
     if not isinstance(fact, SymbolicTensor) or not fact.shape:
         return node
+    if node.op_type == "ScatterElements" and len(own) == len(fact.shape):
+        node = _with_following_rows(walk, node, own, fact.shape)
+        if node.input[0] in walk.factors:
+            return node
     dims = [factor for held in own for factor in held if is_free(factor, walk.freed)]
     axis = next((a.i for a in node.attribute if a.name == "axis"), 0) % len(fact.shape)
     size = next(values_of(dims[:1], walk.samples.old), None)
@@ -349,6 +392,20 @@ def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     factors: Factors = (dims[0],) if held == size else (dims[0], held // size)
     found = walk.rows.with_rows(node.input[0], axis, factors)
     return node if found is None else walk.with_inputs(node, {0: found})
+
+
+def _with_following_rows(walk: UnfreezingWalk, node: NodeProto, own: AxisFactors, shape: Shape) -> NodeProto:
+    """The node with data that follow the indices along the axes that it does not address."""
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0) % len(shape)
+    for at, (factors, held) in enumerate(zip(own, shape, strict=True)):
+        if at == axis or not any(is_free(factor, walk.freed) for factor in factors):
+            continue
+        if held == next(values_of([product(factors)], walk.samples.old)):
+            found = walk.rows.with_rows(node.input[0], at, factors)
+            if found is None:
+                raise Blocked(walk.label(node), f"its data have {held} rows, its indices {product(factors)}")
+            node = walk.with_inputs(node, {0: found})
+    return node
 
 
 def _shown(constant: object) -> str:

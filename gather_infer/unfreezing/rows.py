@@ -38,7 +38,7 @@ from gather_infer.verification.size_sampling import SizePattern, size_sampler_of
 from gather_infer.verification.tolerance import Tolerance
 
 if TYPE_CHECKING:
-    from gather_infer.unfreezing.walk import Site
+    from gather_infer.unfreezing.computed_sizes import Site
 
 Feeds = dict[str, Any]
 

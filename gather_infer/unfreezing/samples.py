@@ -8,6 +8,8 @@ from gather_infer.symbolic import Dim, evaluate
 
 SIZES = (1, 2, 3, 5, 7)
 """Numbers that each freed size is tried with."""
+STEP = 20160
+"""A multiple of 1 to 10, and of 16, 32 and 64."""
 _PRIMES = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173, 179, 181, 191, 193, 197)
 
 Relation = tuple[Dim, str, Dim]
@@ -27,7 +29,9 @@ class Bindings(dict[str, int]):
 class SizeSamples:
     """The old sizes, and others to try: all freed symbols at once, so that equal sizes occur and different ones.
 
-    rows   the symbols of rows; another one is a length, which constants may limit to the old size
+    rows    the symbols of rows; another one is a length
+    others  samples at which rows vary; lengths are small, at most the old ones
+    larger  samples with lengths that differ from the old ones by multiples of what strides and windows usually are
     """
 
     def __init__(self, old: Mapping[str, int], rows: Set[str]) -> None:
@@ -44,13 +48,32 @@ class SizeSamples:
             for shift in ((0,) if len(old) == 1 else (0, 1, 2))
             for at in range(len(SIZES))
         ]
+        self._of_rows = [Bindings({n: each[n] if n in rows else old[n] for n in old}, primes) for each in self.others]
+        self.larger = [
+            Bindings(
+                {
+                    name: SIZES[(at + place) % len(SIZES)] if name in rows else size + STEP * SIZES[(at + place) % 3]
+                    for place, (name, size) in enumerate(old.items())
+                },
+                primes,
+            )
+            for at in range(len(SIZES) if any(name not in rows for name in old) else 0)
+        ]
 
     def broken(self, any_of: Iterable[Relation]) -> bool:
-        """Whether no relation holds at some sample, although one holds at the old sizes."""
+        """Whether no relation holds at some sample, although one holds at the old sizes.
+
+        A length may have a smallest size, and has to be a multiple of another size where an axis is cut: the contract
+        of the result states both. A relation `<=` that the old length just fulfils says something about this length.
+        """
         relations = tuple(any_of)
         if not _holds(relations, self.old):
             return False
-        return not all(_holds(relations, binding) for binding in self.others)
+        if not all(_holds(relations, binding) for binding in (*self._of_rows, *self.larger)):
+            return True
+        is_tight = all(operator == "==" or _is_equal(left, right, self.old) for left, operator, right in relations)
+        has_bounds = any(operator != "==" for _, operator, _ in relations)
+        return has_bounds and is_tight and not all(_holds(relations, binding) for binding in self.others)
 
 
 def _limited(size: int, most: int | None) -> int:
@@ -68,6 +91,10 @@ def _values_hold(relation: Relation, binding: Bindings) -> bool:
     except ZeroDivisionError:
         return False
     return a == b if operator == "==" else a <= b
+
+
+def _is_equal(left: Dim, right: Dim, binding: Bindings) -> bool:
+    return _values_hold((left, "==", right), binding)
 
 
 def values_of(dims: Iterable[Dim], binding: Bindings) -> Iterator[int | None]:

@@ -30,6 +30,7 @@ from gather_infer.symbolic import Dim, Expr, symbol
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint, Unchecked
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
+from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.result import Blocked
@@ -55,13 +56,6 @@ class Placed(NamedTuple):
     before: int
     is_new: bool
     reason: str
-
-
-class Site(NamedTuple):
-    """Where a freed size is: the axis of an input."""
-
-    input: str
-    axis: int
 
 
 class UnfreezingWalk(Interpreter):
@@ -100,11 +94,11 @@ class UnfreezingWalk(Interpreter):
         self.added: dict[str, TensorProto] = {}
         self.row_numbers = RowNumbers()
         self.rows = ConstantRows(self)
+        self.sizes = ComputedSizes(self)
         self.ambiguous: dict[str, int] = {}
         self.placements: Mapping[str, int] = {}
         self._names = set(names)
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        self._dim_vectors: dict[Dim, str] = {}
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
         self._labels: list[str] = []
@@ -119,6 +113,7 @@ class UnfreezingWalk(Interpreter):
         environment.labels = self._labels
         for name, value in environment.values.items():
             self.record(name, value, ())
+            self.sizes.note(name)
         order, _, cycle = topological(nodes)
         assert not cycle, "the model is well formed"
         for position in order:
@@ -139,6 +134,8 @@ class UnfreezingWalk(Interpreter):
         reason = "" if changed is node else f"a constant that stands for the old size of {', '.join(self.freed)}"
         if problem:
             changed, reason = edited(self, changed, problem), problem
+        for name in outputs:
+            self._producers[name] = changed
         self.row_numbers.note(self, changed)
         self._place(changed, False, reason)
 
@@ -156,6 +153,8 @@ class UnfreezingWalk(Interpreter):
 
     def _place(self, node: NodeProto, is_new: bool, reason: str) -> None:
         self.placed.append(Placed(node, self._position, is_new, reason))
+        for name in filter(None, node.output):
+            self.sizes.note(name)
 
     def label(self, node: NodeProto) -> str:
         return f"node {node.name or f'{node.op_type}#{self._position}'} ({node.op_type})"
@@ -368,74 +367,6 @@ class UnfreezingWalk(Interpreter):
                 self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))
         self.context.scope.add_fact(most - dim)
 
-    def dim_vector(self, dim: Dim) -> str:
-        """An int64 vector of one element, the value of a dim."""
-        if isinstance(dim, int):
-            return self.constant(np.array([dim], np.int64))
-        found = self._dim_vectors.get(dim)
-        if found is not None:
-            return found
-        if dim.is_symbol:
-            name = self._symbol_vector(dim)
-        else:
-            terms = []
-            for monomial, coefficient in dim.terms:
-                parts: list[str] = []
-                for atom in monomial:
-                    if not (isinstance(atom, Expr) and atom.is_symbol):
-                        raise Blocked(f"size {dim}", "cannot be computed from the shapes of the inputs")
-                    parts.append(self._symbol_vector(atom))
-                if coefficient != 1 or not parts:
-                    parts.append(self.constant(np.array([coefficient], np.int64)))
-                name = parts[0]
-                for part in parts[1:]:
-                    name = self.emit("Mul", [name, part])
-                terms.append(name)
-            name = terms[0]
-            for term in terms[1:]:
-                name = self.emit("Add", [name, term])
-        self._dim_vectors[dim] = name
-        return name
-
-    def _symbol_vector(self, dim: Expr) -> str:
-        found = self._dim_vectors.get(dim)
-        if found is None:
-            site = self.sites.get(str(dim)) or self._site_of(dim)
-            if self.opset >= 15:
-                found = self.emit("Shape", [site.input], start=site.axis, end=site.axis + 1)
-            else:
-                shape = self.emit("Shape", [site.input])
-                found = self.emit("Gather", [shape, self.constant(np.array([site.axis], np.int64))], axis=0)
-            self._dim_vectors[dim] = found
-        return found
-
-    def _site_of(self, dim: Expr) -> Site:
-        for value in self.model.proto.graph.input:
-            fact = self.environment.values.get(value.name)
-            if isinstance(fact, SymbolicTensor):
-                for axis, held in enumerate(fact.shape or ()):
-                    if held == dim:
-                        return Site(value.name, axis)
-        raise Blocked(f"size {dim}", "is the size of no input axis")
-
-    def shape_vector(self, dims: Sequence[Dim]) -> str:
-        """An int64 vector with the values of dims."""
-        if all(isinstance(dim, int) for dim in dims):
-            return self.constant(np.array(dims, np.int64))
-        parts: list[str] = []
-        numbers: list[int] = []
-        for dim in dims:
-            if isinstance(dim, int):
-                numbers.append(dim)
-                continue
-            if numbers:
-                parts.append(self.constant(np.array(numbers, np.int64)))
-                numbers = []
-            parts.append(self.dim_vector(dim))
-        if numbers:
-            parts.append(self.constant(np.array(numbers, np.int64)))
-        return parts[0] if len(parts) == 1 else self.emit("Concat", parts, axis=0)
-
     @staticmethod
     def with_inputs(node: NodeProto, inputs: Mapping[int, str]) -> NodeProto:
         changed = NodeProto()
@@ -443,20 +374,6 @@ class UnfreezingWalk(Interpreter):
         for position, name in inputs.items():
             changed.input[position] = name
         return changed
-
-    def reshape_target(self, dims: Sequence[Dim], shape: Shape, *, keeps: bool = True) -> str:
-        """A target of Reshape for data of a shape.
-
-        keeps   whether a 0 keeps the size of the data
-        """
-        entries: list[Dim] = [
-            0 if keeps and isinstance(dim, Expr) and axis < len(shape) and shape[axis] == dim else dim
-            for axis, dim in enumerate(dims)
-        ]
-        symbolic = [axis for axis, entry in enumerate(entries) if isinstance(entry, Expr)]
-        if symbolic:
-            entries[symbolic[0]] = -1
-        return self.shape_vector(entries)
 
     def is_constant(self, name: str) -> bool:
         return self.environment.constant(name) is not None

@@ -159,6 +159,41 @@ CASES = {
         "(float[2,seq,2] x) => (float[2,2] y) <int64 i = {0}> { y = Gather<axis=1>(x, i) }",
         ("x.1=seq",),
     ),
+    "an index of each row and position": Case(
+        "(float[2,3] x) => (float[2,1,3] y) <int64[2,1,3,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}> { y = GatherND(x, i) }",
+        "(float[2,seq] x) => (float[2,1,seq] y) <int64[1] a = {1}> { y = Unsqueeze(x, a) }",
+        ("x.1=seq",),
+        sizes=(1, 2, 3, 7),
+    ),
+    "an index of windows that slide over a padded axis": Case(
+        "(float[1,4] x) => (float[1,3,4] y) <int64[4] p = {0,1,0,1}, int64[3,4] i = {0,1,2,3,1,2,3,4,2,3,4,5}> "
+        "{ q = Pad(x, p) y = Gather<axis=1>(q, i) }",
+        "(float[1,seq] x) => (float[1,3,seq] y) <int64[4] a = {0,1,0,-1}, int64[4] c = {0,-1,0,1}, int64[1] o = {1}> "
+        "{ l = Pad(x, a) r = Pad(x, c) d = Unsqueeze(l, o) e = Unsqueeze(x, o) f = Unsqueeze(r, o) "
+        "y = Concat<axis=1>(d, e, f) }",
+        ("x.1=seq",),
+        sizes=(2, 3, 7),
+    ),
+    "a Slice of as many from the end as there are": Case(
+        "(float[1,3] x) => (float[1,3] y) <int64[1] b = {-3}, int64[1] e = {9223372036854775807}, int64[1] a = {1}> "
+        "{ s = Slice(x, b, e, a) y = Neg(s) }",
+        "(float[1,seq] x) => (float[1,seq] y) { y = Neg(x) }",
+        ("x.1=seq",),
+        sizes=(1, 2, 3, 7),
+    ),
+    "rows beside an axis that a scatter addresses": Case(
+        "(float[3,2] x) => (float[3,2] y) <float[3,2] d = {0,0,0,0,0,0}, float[3,1] u = {1,1,1}> "
+        "{ i = ArgMax<axis=1>(x) s = ScatterElements<axis=1>(d, i, u) y = Add(s, x) }",
+        "(float[seq,2] x) => (float[seq,2] y) <float[2] v = {0,1}, int64 n = {2}, int64[1] a = {1}> "
+        "{ i = ArgMax<axis=1, keepdims=0>(x) s = OneHot(i, n, v) y = Add(s, x) }",
+        ("x.0=seq",),
+    ),
+    "a length in numbers of rows that shapes are multiplied with": Case(
+        "(float[2,3] x) => (float[2,3] y) <int64[1] s = {6}, int64[2,1] r = {0,1}, int64[1,3] c = {0,1,2}, "
+        "int64 w = {1}> "
+        "{ f = Reshape(x, s) n = Shape(x) k = Gather(n, w) m = Mul(r, k) i = Add(m, c) y = Gather(f, i) }",
+        "(float[batch,3] x) => (float[batch,3] y) { y = Identity(x) }",
+    ),
     "position numbers": Case(
         "(float[1,3,1] x) => (float[1,3,1] y) <int64[1,3,1] p = {0,1,2}> { q = Cast<to=1>(p) y = Add(x, q) }",
         "(float[1,seq,1] x) => (float[1,seq,1] y) <int64 z = {0}, int64 o = {1}, int64[3] t = {1,-1,1}> "
@@ -214,6 +249,12 @@ REFUSED = {
         "(float[1,5,2] x) => (float[1,2] y) <int64 i = {2}> { y = Gather<axis=1>(x, i) }",
         ("x.1=seq",),
         "reads at [2] in an axis of seq",
+    ),
+    "as many windows as positions": (
+        "(float[1,3] x) => (float[1,3,3] y) <int64[4] p = {0,1,0,1}, int64[3,3] i = {0,1,2,1,2,3,2,3,4}> "
+        "{ q = Pad(x, p) y = Gather<axis=1>(q, i) }",
+        ("x.1=seq",),
+        "reads at [0, 1, 2, 1]... in an axis of seq + 2",
     ),
     "a weight": (
         "(float[1,3] x) => (float[1,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }",
