@@ -1,6 +1,7 @@
 """Calls in canonical form.
 
-Reductions have their axes as an attribute, ascending, and no axes of size 1 in their place. Recurrent operators have no
+Reductions have their axes as an attribute, ascending, and no axes of size 1 in their place; one of a single integer is
+that integer. Recurrent operators have no
 initial state of zeros, which is what the specification assumes where there is none. A ScatterND that writes the same
 positions as the one before it reads the data of that one. Convolutions and poolings have no implied attributes.
 """
@@ -52,11 +53,17 @@ def _placed(
     view: TermView, operator: Operator, data: Tensor, axes: list[int], others: dict[str, int], bounds: Bounds
 ) -> Tensor:
     pool = view.pool
+    index: list[Dim] = [*view.frame.variables]
+    sizes = static_dims(tuple(data.shape[axis] for axis in axes))
+    is_integer = data.dtype is not None and data.dtype.is_integer
+    if operator[1] in _OF_ONE and is_integer and sizes == (1,) * len(axes):
+        for axis in () if view.integer("keepdims", 1) else axes:
+            index.insert(axis, 0)
+        return view.moved(data, index)
     shape = tuple(dim for axis, dim in enumerate(data.shape) if axis not in axes)
     named = (*operator[:2], 1)
     call = pool.call(named, normalized({"axes": tuple(axes), **others}), (data,))
     source = pool.result(call, 0, view.dtype, shape, bounds)
-    index: list[Dim] = [*view.frame.variables]
     if view.integer("keepdims", 1):
         index = [variable for axis, variable in enumerate(index) if axis not in axes]
     return view.result(pool.select(source, index, view.frame))
@@ -65,6 +72,9 @@ def _placed(
 for _name in ["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"]:
     REDUCTIONS["", f"Reduce{_name}"] = _reduction
 REDUCTIONS["", "ArgMax"] = REDUCTIONS["", "ArgMin"] = _arg_reduction
+
+_OF_ONE: Final = frozenset(("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin"))
+"""Reductions that are the element itself where there is one; of integers: a sum of floats may lose the sign of -0.0."""
 
 _STATES: Final = {"LSTM": (5, 6), "GRU": (5,), "RNN": (5,)}
 """The inputs that are initial states."""

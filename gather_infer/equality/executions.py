@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from gather_infer.ir.graph import Node
@@ -28,7 +28,12 @@ def shared_nodes(first: Mapping[Node, Execution], second: Mapping[Node, Executio
     The nodes of control flow around them have the same calls, so that they take the same branches, and make as many
     iterations.
     """
-    known = {tuple(_chain(first, node)) for node in first}
+    return nodes_like(first, first, second)
+
+
+def nodes_like(nodes: Iterable[Node], first: Mapping[Node, Execution], second: Mapping[Node, Execution]) -> set[Node]:
+    """The nodes of the second model that are executed like one of some nodes of the first."""
+    known = {tuple(_chain(first, node)) for node in nodes}
     return {node for node in second if tuple(_chain(second, node)) in known}
 
 

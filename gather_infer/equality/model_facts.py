@@ -5,13 +5,15 @@ A symbol that the inference has generated has no meaning until its term is known
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
 from gather_infer.equality.dims import DimTable
+from gather_infer.equality.pool import TermPool
+from gather_infer.equality.terms import Call, Operand, Term
 from gather_infer.inference import Inference
 from gather_infer.ir.graph import Graph
 from gather_infer.symbolic import Dim, Expr, known_le, substitute, symbol
@@ -107,3 +109,26 @@ class ModelFacts:
             meaning = table[key] = generated if self.is_reference else symbol(name)
         self.renamed[generated.name] = meaning
         return meaning
+
+
+@dataclass(slots=True, eq=False)
+class Meanings:
+    """State that the translations of both models share: terms, forms of dims, and the meaning of generated symbols.
+
+    elements   term of an integer element whose value is not known -> the symbol that stands for it
+    sizes      call, output and axis -> the symbol that is this size
+    names_sizes  whether the size that a Reshape computes for -1 is named by the quotient of the others
+    nonzero      dims that are not 0 in the runs that the terms are about
+    results      context, operator, attributes and operands -> the results of the first node that has these
+    conditional  those of them, and outputs of calls, whose shapes are so only where no dim of `nonzero` is 0
+    """
+
+    pool: TermPool
+    dims: DimTable
+    names_sizes: bool
+    elements: dict[Term, Dim] = field(default_factory=dict)
+    sizes: dict[tuple[Call, int, int], Dim] = field(default_factory=dict)
+    nonzero: set[Dim] = field(default_factory=set)
+    results: dict[Hashable, Sequence[Operand]] = field(default_factory=dict)
+    conditional: set[Hashable] = field(default_factory=set)
+    has_unnamed_sizes: bool = False

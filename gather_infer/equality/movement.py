@@ -306,6 +306,17 @@ def _gathered_nd(view: TermView, data: Tensor, indices: Tensor, shape: Shape) ->
     return rearranged(view.pool, data, view.dtype, shape, (*place, *variables[indices.rank - 1 :]))
 
 
+@MOVEMENTS.moves("ScatterElements")
+@MOVEMENTS.moves("ScatterND")
+def _scatter_of_nothing(view: TermView) -> Tensor | None:
+    """x itself, where no index is given. Indices [1, 0] of a ScatterND are one: of no axes, that is of all of x."""
+    data, indices = view.operand(0), view.operand(1)
+    if data is None or indices is None:
+        return None
+    counts = indices.shape[:-1] if view.node.op_type == "ScatterND" else indices.shape
+    return data if any(isinstance(dim, int) and dim == 0 for dim in counts) else None
+
+
 @MOVEMENTS.moves("ConstantOfShape")
 def _constant_of_shape(view: TermView) -> Tensor | None:
     value = view.attr("value")
@@ -339,7 +350,11 @@ def _pad(view: TermView) -> Tensor | None:
     """The pad value around x, for each axis that is padded."""
     data = view.operand(0)
     pads = view.elements(1)
-    if data is None or pads is None or view.text("mode", "constant") != "constant" or view.dtype is None:
+    if data is None or pads is None or view.dtype is None:
+        return None
+    if all(isinstance(pad, int) and pad == 0 for pad in pads):
+        return data if data.shape == view.result_shape else None
+    if view.text("mode", "constant") != "constant":
         return None
     axes = view.integers_of(3) if view.has(3) else tuple(range(data.rank))
     value = view.operand(2) if view.has(2) else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from onnx import FunctionProto
 
 from gather_infer.equality.dims import DimTable
-from gather_infer.equality.executions import shared_nodes
+from gather_infer.equality.executions import nodes_like, shared_nodes
 from gather_infer.equality.frames import axes_of
 from gather_infer.equality.operators import is_deprecated
 from gather_infer.equality.pool import TermPool
@@ -39,6 +39,8 @@ class Obligations:
         self.dims = dims
         self._shared = shared_nodes(first.executed, second.executed)
         self._nodes = {node.source: node for graph in second.model.graphs.values() for node in graph.file_nodes}
+        failing = [node for node in first.executed if node.source in first.failing]
+        self._failing = nodes_like(failing, first.executed, second.executed)
         self._accesses = {
             key
             for access in first.facts.inference.accesses
@@ -57,6 +59,8 @@ class Obligations:
                 yield f"node {self.second.model.label(holder)} of the second model has bodies that may fail"
         for finding in inference.diagnostics:
             node = finding.location.node
+            if node is not None and self._nodes.get((node.graph, node.position)) in self._failing:
+                continue  # no run in which the first model succeeds reaches it
             if finding.is_failure:  # of a shared node, too: the models may be of different opsets
                 place = "" if node is None else f"node {node} of "
                 yield f"{place}the second model fails: {finding.message}"

@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from gather_infer.equality.arrays import constant_axes, grid_of
 from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
-from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import Execution
-from gather_infer.equality.model_facts import ModelFacts
+from gather_infer.equality.folding import constant_tensor, folded
+from gather_infer.equality.model_facts import Meanings, ModelFacts
 from gather_infer.equality.movement import MOVEMENTS, split
 from gather_infer.equality.named_laws import opened_by_law
 from gather_infer.equality.operators import (
@@ -33,7 +31,7 @@ from gather_infer.equality.operators import (
 )
 from gather_infer.equality.pieces import combined
 from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
-from gather_infer.equality.pool import MAX_GRID, TermPool
+from gather_infer.equality.pool import TermPool
 from gather_infer.equality.result import Law
 from gather_infer.equality.terms import (
     Attributes,
@@ -48,15 +46,12 @@ from gather_infer.equality.terms import (
     Term,
 )
 from gather_infer.equality.view import TermView
-from gather_infer.errors import SpecViolation
 from gather_infer.ir import Model
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, NodeId
 from gather_infer.ops import standard_rule
-from gather_infer.passes.evaluate import Evaluation, evaluator_of
 from gather_infer.symbolic import (
-    Dim,
     DimTooLarge,
     Expr,
     floordiv,
@@ -64,26 +59,7 @@ from gather_infer.symbolic import (
     product,
     symbol,
 )
-from gather_infer.tensor import DType, Shape, SymbolicTensor, static_dims
-
-
-@dataclass(slots=True, eq=False)
-class Meanings:
-    """State that both translations share: terms, forms of dims, and the meaning of generated symbols.
-
-    elements   term of an integer element whose value is not known -> the symbol that stands for it
-    sizes      call, output and axis -> the symbol that is this size
-    names_sizes  whether the size that a Reshape computes for -1 is named by the quotient of the others
-    nonzero      dims that are not 0 in the runs that the terms are about
-    """
-
-    pool: TermPool
-    dims: DimTable
-    names_sizes: bool
-    elements: dict[Term, Dim] = field(default_factory=dict)
-    sizes: dict[tuple[Call, int, int], Dim] = field(default_factory=dict)
-    nonzero: set[Dim] = field(default_factory=set)
-    has_unnamed_sizes: bool = False
+from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 
 @dataclass(slots=True, eq=False)
@@ -130,7 +106,7 @@ class Translation:
         found = self.tensors.get((home, name))
         if found is None:
             constant = self.constant(home, name)
-            found = self._from_constant(constant) if constant is not None else self._unknown(home, name)
+            found = constant_tensor(self.pool, constant) if constant is not None else self._unknown(home, name)
             self.tensors[home, name] = found
         return found
 
@@ -139,10 +115,6 @@ class Translation:
         held = graph.initializers.get(name)
         inputs = self.facts.inference.inputs if graph.path == MAIN else graph.input_set
         return None if held is None or name in inputs else read_tensor(self.facts.inference.model, held)
-
-    def _from_constant(self, constant: Constant) -> Tensor:
-        dtype = DType(constant.data_type)
-        return self.pool.whole(self.pool.array(dtype, constant.plain))
 
     def _unknown(self, graph: Graph, name: str) -> Source:
         """A value of which nothing is known, equal to no other."""
@@ -177,20 +149,68 @@ class Translation:
                 read_attribute(self.facts.inference.model, node.proto.attribute[0]) if node.proto.attribute else None
             )
             if constant is not None:
-                self.tensors[graph, node.outputs[0]] = self._from_constant(constant)
+                self.tensors[graph, node.outputs[0]] = constant_tensor(self.pool, constant)
                 return
         operands = [self.tensor(graph, name) for name in node.inputs]
         while operands and operands[-1] is None:
             operands.pop()
-        if node.op_type == "Reshape" and not node.domain:
-            self._name_inferred_size(graph, node)
         first = operands[0] if operands else None
         rank = first.rank if isinstance(first, Tensor) else None
         attributes = with_positive_axis(operator_of(node), attributes_of_node(node), rank)
-        if not node.bodies:
-            key = operator_of(node), call_attributes(node, attributes, operands), tuple(operands), len(node.outputs)
-            self.executed[node] = Execution(key, self.pool.context, self.holder)
         raws = [self.facts.raw(graph, name) for name in node.outputs]
+        if node.bodies:
+            self._compute(graph, node, operands, attributes, raws)
+            return
+        key = operator_of(node), call_attributes(node, attributes, operands), tuple(operands), len(node.outputs)
+        self.executed[node] = Execution(key, self.pool.context, self.holder)
+        place = self.pool.context, key, tuple(map(bool, node.outputs))
+        if node.source in self.failing or not _is_deterministic(node):
+            self._compute(graph, node, operands, attributes, raws)
+        elif not self._repeat(graph, node, place, raws):
+            self._compute(graph, node, operands, attributes, raws)
+            self.meanings.results.setdefault(place, [self.tensors.get((graph, name)) for name in node.outputs])
+            if any(self._is_conditional(raw) for raw in raws):
+                self.meanings.conditional.add(place)
+
+    def _repeat(self, graph: Graph, node: Node, place: Hashable, raws: Sequence[SymbolicTensor]) -> bool:
+        """Whether another node does the same in the same runs; the results are then those of that node."""
+        same = self.meanings.results.get(place)
+        if same is None or any(
+            raw.shape is not None and isinstance(s, Source) for raw, s in zip(raws, same, strict=True)
+        ):
+            return False
+        for raw, tensor in zip(raws, same, strict=True):
+            if isinstance(tensor, Tensor):
+                self._adopt(raw, tensor.shape, place)
+        self._set(graph, node, same)
+        self._name_elements(raws, same)
+        return True
+
+    def _adopt(self, raw: SymbolicTensor, shape: Shape, place: Hashable) -> None:
+        """Give the sizes of a result that have no meaning yet that of the sizes it has elsewhere."""
+        for dim, size in zip(raw.shape or (), shape, strict=False):
+            if self.facts.lacks_meaning(dim):
+                self.facts.renamed[dim.name] = size
+                if place in self.meanings.conditional:
+                    self.facts.conditional.add(dim.name)
+
+    def _is_conditional(self, raw: SymbolicTensor) -> bool:
+        """Whether a size of a result has its meaning only where no dim of `Meanings.nonzero` is 0."""
+        return any(
+            isinstance(dim, Expr) and not dim.symbols.isdisjoint(self.facts.conditional) for dim in raw.shape or ()
+        )
+
+    def _compute(
+        self,
+        graph: Graph,
+        node: Node,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Any],
+        raws: Sequence[SymbolicTensor],
+    ) -> None:
+        """Set the outputs of a node."""
+        if node.op_type == "Reshape" and not node.domain:
+            self._name_inferred_size(graph, node)
         known = [self._known(raw) for raw in raws]
         if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
             if node.bodies:  # they are executed, and may fail
@@ -210,43 +230,11 @@ class Translation:
                 self._set(graph, node, opened)
                 self._name_elements(raws, opened)
                 return
-        folded = self._folded(node, operands, raws)
-        if folded is not None:
-            self._set(graph, node, folded)
+        found = None if node.source in self.failing else folded(self.pool, node, operands, raws)
+        if found is not None:
+            self._set(graph, node, found)
             return
         self._call(graph, node, operands, view, raws)
-
-    def _folded(
-        self, node: Node, operands: Sequence[Operand], raws: Sequence[SymbolicTensor]
-    ) -> Sequence[Tensor] | None:
-        """The outputs of an operator of constants; None if they differ between runtimes, or there is no kernel."""
-        evaluator = evaluator_of(node.domain, node.op_type, node.version)
-        results = [static_dims(raw.shape) for raw in raws]
-        if evaluator is None or node.source in self.failing or not any(operands):
-            return None
-        if any(dims is None or prod(dims) > MAX_GRID for dims in results):
-            return None
-        constants: list[Constant | None] = []
-        for operand in operands:
-            constant = None if operand is None else self._elements(operand)
-            if constant is None and operand is not None:
-                return None
-            constants.append(constant)
-        try:
-            outputs = evaluator(Evaluation(node.proto, constants, node.version))
-        except SpecViolation:
-            return None
-        return None if outputs is None else [self._from_constant(each) for each in outputs]
-
-    def _elements(self, operand: Tensor | Source) -> Constant | None:
-        """The elements of a constant tensor of one piece."""
-        if not isinstance(operand, Tensor) or operand.term is None or operand.dtype is None:
-            return None
-        dims, frame = static_dims(operand.shape), self.pool.frame(operand.shape)
-        if dims is None or not 0 < prod(dims) <= MAX_GRID or constant_axes(operand.term, frame) is None:
-            return None
-        grid = grid_of(operand.term, range(len(dims)), frame)
-        return None if grid is None else Constant(operand.dtype, np.broadcast_to(grid, dims))
 
     def _name_inferred_size(self, graph: Graph, node: Node) -> None:
         """The size that a Reshape computes for -1: the quotient of the others, unless one of them is 0."""
@@ -376,8 +364,7 @@ class Translation:
     ) -> None:
         operator = operator_of(node)
         attributes = view.attributes
-        entry = standard_rule(node.domain, node.op_type, node.version)
-        if entry is not None and not entry.traits.deterministic:
+        if not _is_deterministic(node):
             attributes = {**attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
         shape = raws[0].shape if len(raws) == 1 else None
         if shape is not None and self.facts.is_bound(shape) and node.source not in self.failing:
@@ -413,10 +400,15 @@ class Translation:
                 self.tensors[graph, name] = result if initial is None else initial
 
     def _result(self, call: Call, output: int, raw: SymbolicTensor) -> Operand:
+        known = call.results.get(output)
+        if known is not None and known.shape is not None:
+            self._adopt(raw, known.shape, (call, output))
         for axis, dim in enumerate(raw.shape or ()):
             if self.facts.lacks_meaning(dim):
                 self.facts.name(self.meanings.sizes, (call, output, axis), dim, f"\2{call.serial}.{output}.{axis}")
         shape = self.facts.shape(raw.shape) if raw.shape is not None and self.facts.is_bound(raw.shape) else None
+        if known is None and self._is_conditional(raw):
+            self.meanings.conditional.add((call, output))
         source = self.pool.result(call, output, raw.dtype, shape, self.facts.bounds(raw))
         if source.shape is None:
             return source
@@ -488,6 +480,12 @@ class Translation:
             return len(body.inputs), context, tuple(self.tensor(body, each) for each in body.outputs)
         finally:
             self.pool.context, self.holder = outer, holder
+
+
+def _is_deterministic(node: Node) -> bool:
+    """Whether a node has the same results whenever it has the same operands."""
+    entry = standard_rule(node.domain, node.op_type, node.version)
+    return entry is None or entry.traits.deterministic
 
 
 def _attribute_name(node: Node, body: Graph) -> str:
