@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from .completers import tensors
@@ -10,6 +12,10 @@ from .editing import arguments_of, editing_options, require_output, write_edited
 from .facts import Facts, facts_options
 from .options import Command, model_argument, option
 from .saving import Target
+from .verification import prove_option, verify_options
+
+if TYPE_CHECKING:
+    from gather_infer.verification.options import VerifyOptions
 
 
 @click.command(
@@ -29,7 +35,7 @@ from .saving import Target
 @option("--to-node", section="Cut", multiple=True, metavar="NAMES",
         help="End at the tensors that others read from these nodes: names or globs.")  # fmt: skip
 @facts_options
-@editing_options(help="Write the subgraph to OUT.")
+@editing_options(prove_option, verify_options, help="Write the subgraph to OUT.")
 def command(
     model: str,
     starts: tuple[str, ...],
@@ -39,12 +45,15 @@ def command(
     facts: Facts,
     target: Target | None,
     dry_run: bool,
+    prove: bool,
+    verifying: VerifyOptions | None,
     console: Console,
 ) -> int:
     """Cut out a subgraph.
 
-    The new inputs and outputs have their inferred types, in the symbols of the model. MODEL is an ONNX file; - is
-    standard input. The command exits with 1 and writes nothing if the outputs need an input that is not given.
+    The new inputs and outputs have their inferred types, in the symbols of the model. --prove and --verify feed the
+    subgraph with the tensors that MODEL computes, and compare it with MODEL. MODEL is an ONNX file; - is standard
+    input. The command exits with 1 and writes nothing if the outputs need an input that is not given.
     """
     require_output(target, dry_run=dry_run)
 
@@ -57,7 +66,23 @@ def command(
             outputs=ends,
             from_nodes=from_node,
             to_nodes=to_node,
-            **arguments_of(facts),
+            **(given := arguments_of(facts)),
             progress=progress,
         )
-    return write_edited(result, target, console, dry_run=dry_run)
+        proof = verification = None
+        if prove or verifying is not None:
+            from gather_infer.editing.comparison import ExtractComparison
+
+            given["inputs"] = given.pop("types")
+            comparison = ExtractComparison(result, **given, progress=progress)
+            if prove:
+                proof = comparison.proof(progress=progress)
+            if verifying is not None:
+                verification = verifying.run(
+                    comparison.whole,
+                    comparison.chain,
+                    comparison.inference,
+                    rewritten_name="the subgraph behind its inputs",
+                    progress=progress,
+                )
+    return write_edited(result, target, console, dry_run=dry_run, proof=proof, verification=verification)

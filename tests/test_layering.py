@@ -130,7 +130,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "editing": (
         {
             "contract", "diagnostic", "domains", "equality", "errors", "inference", "ir", "lazy", "model", "node_ids",
-            "passes", "progress", "rules", "symbolic", "tensor", "validate",
+            "passes", "progress", "rules", "symbolic", "tensor", "validate", "verification",
         },
         {"onnx"},
     ),

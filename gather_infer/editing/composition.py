@@ -15,7 +15,7 @@ from gather_infer.domains import plain_domain
 from gather_infer.editing.contract_proof import joined_contract
 from gather_infer.editing.opset_alignment import common_versions
 from gather_infer.editing.renaming import dim_texts
-from gather_infer.editing.result import EditResult, JoinedLine, LineStatus
+from gather_infer.editing.result import EditResult, JoinedLine, LineStatus, with_constraints
 from gather_infer.editing.selection import require_known
 from gather_infer.errors import EditRefused, UsageError
 from gather_infer.inference import Inference, infer
@@ -67,8 +67,12 @@ def compose(
     *,
     mapping: Mapping[str, str] | Iterable[str] = (),
     prefix: str = "",
+    keep_outputs: bool = False,
     require_proved: bool = False,
     allow_failures: bool = False,
+    dims: Mapping[str, object] | Iterable[str] = (),
+    types: Mapping[str, str] | Iterable[str] = (),
+    initializers_as_constants: bool = False,
     rules: Sequence[RuleSet] = (),
     progress: Progress = no_progress,
 ) -> ComposeResult:
@@ -78,8 +82,11 @@ def compose(
     mapping   input of the second model -> the output, or input, of the first that feeds it; or texts `output=input`. By
               default inputs are fed by the output of the same name, or the only input by the only output
     prefix    of all names of the second model; by default only names that both models use get one, from its file name
+    keep_outputs   keep outputs of the first model that feed the second; by default only the others stay outputs
     require_proved   refuse unless every line of the second model's contract is proved
     allow_failures   join although a line fails for some inputs, which the result lists
+    dims, types, initializers_as_constants   as `dims`, `inputs`, ... of `infer`, for the first model; the new model
+              declares the sizes and records the bounds
     rules, progress  as for `infer`
 
     Inputs and outputs are those of the first model, then those of the second that are left. Element types, ranks and
@@ -97,7 +104,15 @@ def compose(
         >>> print(joined.mapping, joined.after.nodes, joined.refused)
         {'last_hidden_state': ('last_hidden_state',)} 335 ()
     """
-    a, b = to_onnx_file(first), to_onnx_file(second)
+    _, a = with_constraints(
+        first,
+        dims=dims,
+        types=types,
+        rules=rules,
+        initializers_as_constants=initializers_as_constants,
+        progress=progress,
+    )
+    b = to_onnx_file(second)
     names = a.name, b.name if b.name != a.name else f"{b.name} (second)"
     for file, name in zip((a, b), names, strict=True):
         require_well_formed(Model.of(file), name)
@@ -117,7 +132,7 @@ def compose(
             journal.add(ImportOpset(by=_NAME, reason=reason, domain=domain, version=version))
     outputs = {value.name for value in a.proto.graph.output}
     for name in dict.fromkeys(feeds.values()):
-        if name in outputs:
+        if name in outputs and not keep_outputs:
             journal.add(RemoveOutput(by=_NAME, reason="feeds the second model", name=name))
     journal.add(*prepared.metadata_edits())
     journal.add(AppendModel(by=_NAME, reason=f"the second model, {names[1]}", model=prepared.proto))

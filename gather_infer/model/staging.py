@@ -52,9 +52,9 @@ class Staging:
         if self.place_of(path) is not None:
             raise ModelWriteError(f"{path}: two files of the output would be this one")
         temporary = path.parent / f".gather-infer-{os.urandom(6).hex()}.tmp"
+        self.pending.append((temporary, path))  # before it exists: an interrupt may follow its creation at once
         try:
             descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
-            self.pending.append((temporary, path))
             with os.fdopen(descriptor, "wb") as file:
                 yield file
             if path.exists():

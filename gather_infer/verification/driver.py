@@ -24,6 +24,7 @@ from gather_infer.verification.body_coverage import BodyCoverage, body_coverage_
 from gather_infer.verification.feeds import checked_feeds
 from gather_infer.verification.files import on_disk
 from gather_infer.verification.input_draws import InputDraws, is_always_empty
+from gather_infer.verification.model_chain import ChainProcess, ModelChain
 from gather_infer.verification.noise import noise_of
 from gather_infer.verification.nondeterminism import nondeterministic_outputs, unspecified_outputs
 from gather_infer.verification.output_comparison import interface_differences
@@ -46,7 +47,7 @@ Both round to half precision at the end.
 
 def verify(
     original: ModelLike,
-    rewritten: ModelLike,
+    rewritten: ModelLike | ModelChain,
     runs: int,
     *,
     inference: Inference,
@@ -61,7 +62,8 @@ def verify(
     """Run both models on inputs of the caller and on `runs` random ones, and compare their outputs.
 
     original    the model before, preferably as the ModelFile that it was read as
-    rewritten   the model after. A ModelProto may have the elided weights and external data of the original
+    rewritten   the model after. A ModelProto may have the elided weights and external data of the original. A
+                ModelChain stands for the same model in two parts, so neither may fail where the other runs
     inference   the inference of the original, with the declared dims: sizes are drawn within these
     feeds       inputs by name, an array each, which are run before the random ones
     seed        the same seed draws the same inputs, >= 0
@@ -90,8 +92,9 @@ def verify(
     _check(runs, len(feeds), seed, timeout)
     checked = [checked_feeds(inference, one) for one in feeds]
     before = to_model_file(original)
-    after = rewritten if isinstance(rewritten, ModelProto) else to_model_file(rewritten)
-    proto = after if isinstance(after, ModelProto) else after.proto
+    chain = rewritten if isinstance(rewritten, ModelChain) else None
+    parts = _parts(before, rewritten)
+    proto = before.proto if chain is not None else parts[0][1]
     found = VerificationBuilder(runs, tolerance)
     is_onnx = not before.foreign_format
     found.mismatches += interface_differences(before.proto, proto, may_add=not is_onnx)
@@ -104,7 +107,7 @@ def verify(
     found.is_empty = all(is_always_empty(inference, value.name) for value in before.proto.graph.output)
     with tempfile.TemporaryDirectory(prefix="gather-infer-", ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
-        paths = _written(before, after, inference if is_onnx else None, folder, stack, found)
+        paths = _written(before, parts, inference if is_onnx else None, folder, stack, found)
         runtimes = (ONNXRUNTIME, REFERENCE) if is_onnx else (OPENVINO,)
         watched = _instrumented(before, inference, watch, folder, stack)
         loaded = _load_original([*watched, paths[0]], folder / "original", runtimes, stack, found, timeout)
@@ -114,18 +117,26 @@ def verify(
         if watched and not watch.is_enabled:
             watch.unknown_reason = f"{loaded.runtime} does not load the instrumented copy"
         runtime = loaded.runtime if is_onnx else ONNXRUNTIME
-        other = stack.enter_context(RuntimeProcess(runtime, folder / "rewritten", timeout))
-        if (failure := other.load(paths[1])) is not None:
+        other: RuntimeProcess | ChainProcess
+        if chain is not None:
+            other = ChainProcess(chain, runtime, folder, timeout, stack)
+            failure = other.load(paths[1:])
+        else:
+            other = stack.enter_context(RuntimeProcess(runtime, folder / "rewritten", timeout))
+            failure = other.load(paths[1])
+        if failure is not None:
             if failure.is_not_installed and not is_onnx:
                 raise UsageError("a conversion is run by onnxruntime, which is not installed: pip install onnxruntime")
             found.mismatches.append(Mismatch("", f"{rewritten_name} is not loaded: {failure}"))
             return found.result()
         names = [o.name for o in before.proto.graph.output], [o.name for o in proto.graph.output]
+        if chain is not None:
+            names = names[0], [*chain.outputs]
         if states is not None:  # OpenVINO returns assigned state as well
             names[0].extend(states.assigned)
         within = _tolerance_by_binding(tolerance, inference, runtime == REFERENCE, converted is not None)
         halving = None
-        if not is_onnx:
+        if isinstance(other, RuntimeProcess) and not is_onnx:
             halving = Bisection(before, proto, loaded, other, folder / "feeds.pickle", folder, tolerance or Tolerance())
         comparing = PairedRuns(
             draws,
@@ -142,6 +153,7 @@ def verify(
             watch,
             progress,
             halving,
+            is_symmetric=chain is not None,
         )
         comparing.run([(f"feeds {number}", one) for number, one in enumerate(checked, 1)])
         if comparing.differing_feeds is not None:
@@ -174,26 +186,36 @@ def _check(runs: int, given: int, seed: int, timeout: float) -> None:
         raise UsageError(f"the time limit must be > 0 s, is {timeout}")
 
 
+def _parts(before: ModelFile, rewritten: ModelLike | ModelChain) -> list[tuple[ModelFile, ModelProto]]:
+    """The rewritten model, or the two of a chain: the message, and the file that has its large weights."""
+    if isinstance(rewritten, ModelProto):
+        return [(before, rewritten)]
+    files = rewritten.files if isinstance(rewritten, ModelChain) else (to_model_file(rewritten),)
+    return [(file, file.proto) for file in files]
+
+
 def _written(
     before: ModelFile,
-    after: ModelFile | ModelProto,
+    parts: Sequence[tuple[ModelFile, ModelProto]],
     inference: Inference | None,
     folder: Path,
     stack: ExitStack,
     found: VerificationBuilder,
 ) -> list[Path]:
-    """The paths of both models, on disk until `stack` is closed; values of half precision are rounded after each node.
+    """The paths of all models, on disk until `stack` is closed; values of half precision are rounded after each node.
 
     inference   the inference of the original; None for an IR, whose values are not rounded
     """
-    source = after if isinstance(after, ModelFile) else before
-    protos = [before.proto, after.proto if isinstance(after, ModelFile) else after]
+    pairs = [(before, before.proto), *parts]
     if inference is not None and has_halves(inference):
         found.note(ROUNDED)
-        made = ModelFile.from_proto(protos[1], source.base_dir)
-        protos = [rounded(before, inference), rounded(made, infer(made))]
-    pairs = zip((before, source), protos, ("original", "rewritten"), strict=True)
-    return [stack.enter_context(on_disk(model, proto, folder / name)) for model, proto, name in pairs]
+        made = [(file, ModelFile.from_proto(proto, file.base_dir)) for file, proto in parts]
+        pairs = [(before, rounded(before, inference)), *((file, rounded(each, infer(each))) for file, each in made)]
+    names = ["original", *(f"rewritten{number or ''}" for number, _ in enumerate(parts))]
+    return [
+        stack.enter_context(on_disk(file, proto, folder / name))
+        for (file, proto), name in zip(pairs, names, strict=True)
+    ]
 
 
 def _instrumented(

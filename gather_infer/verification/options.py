@@ -1,4 +1,4 @@
-"""Options of a verification, which `fold`, `optimize`, `freeze` and `convert` share."""
+"""Options of a verification, which all commands that write a model share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from gather_infer.inference import Inference
     from gather_infer.model import ModelFile
+    from gather_infer.verification.model_chain import ModelChain
     from gather_infer.verification.result import Verification
 
 
@@ -28,16 +29,18 @@ class VerifyOptions:
     def run(
         self,
         source: ModelFile,
-        proto: ModelProto,
+        proto: ModelProto | ModelChain,
         inference: Inference,
         *,
         default: float | None = None,
+        rewritten_name: str = "the rewritten model",
         progress: Progress = no_progress,
     ) -> Verification:
-        """Compare runs of the original model `source` and the rewritten `proto`.
+        """Compare runs of the original model `source` and the rewritten `proto`, or of the two parts of a chain.
 
         inference  inferred types of `source`
         default    rtol and atol if neither option is given; None compares bits
+        rewritten_name   what messages call it
         progress   called with a function that describes the current step
 
         Raises the errors of `gather_infer.verification.verify`.
@@ -49,5 +52,13 @@ class VerifyOptions:
             rtol = atol = default
         progress(lambda: "verifying")
         return verify(
-            source, proto, self.runs, inference=inference, feeds=self.feeds, rtol=rtol, atol=atol, progress=progress
+            source,
+            proto,
+            self.runs,
+            inference=inference,
+            feeds=self.feeds,
+            rtol=rtol,
+            atol=atol,
+            rewritten_name=rewritten_name,
+            progress=progress,
         )

@@ -18,6 +18,7 @@ from gather_infer.verification.bisection import Bisection, described
 from gather_infer.verification.body_coverage import BodyCoverage
 from gather_infer.verification.element_sampling import FloatPattern, NotDrawable
 from gather_infer.verification.input_draws import MAX_ATTEMPTS, SAME_SIZES, Draw, InputDraws
+from gather_infer.verification.model_chain import ChainProcess
 from gather_infer.verification.nondeterminism import NONDETERMINISTIC
 from gather_infer.verification.output_comparison import difference, has_elements, largest_error, same_type
 from gather_infer.verification.result import Mismatch, VerificationRun, shown_binding
@@ -75,11 +76,12 @@ class PairedRuns:
                       only entry; empty until it is found
     is_stepping       whether models with state are run for more than one step
     uncounted         number of runs that were discarded
+    is_symmetric      the original may not fail where the rewritten model runs, either
     """
 
     draws: InputDraws
     original: RuntimeProcess
-    rewritten: RuntimeProcess
+    rewritten: RuntimeProcess | ChainProcess
     names: tuple[list[str], list[str]]
     rewritten_name: str
     feeds: Path
@@ -96,6 +98,7 @@ class PairedRuns:
     growing: list[str | None] = field(default_factory=list)
     is_stepping: bool = True
     uncounted: int = 0
+    is_symmetric: bool = False
 
     def run(self, given: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Compare the models on the `given` (label, feeds) pairs, then on as many random inputs as requested."""
@@ -138,6 +141,8 @@ class PairedRuns:
                 else:
                     empty = empty or (draw, first)
                     first = Failure("every output is empty there")
+            if self.is_symmetric and not first.is_timeout and self._fails_alone(draw):
+                return True
             self.draws.note_failed(draw, is_late=first.is_timeout)
             self.found.redraws += 1
             self.found.redraw_reason = str(first)
@@ -151,6 +156,17 @@ class PairedRuns:
             self._original(empty[0])
             return self._compare(*empty) is not False
         return bool(self.found.runs)  # without any run so far, the model is assumed never to run
+
+    def _fails_alone(self, draw: Draw) -> bool:
+        """Whether only the original fails for a draw, which is then a difference."""
+        again = self._repeat()
+        if not isinstance(again, Failure) or again.is_timeout or isinstance(self._rewritten(), Failure):
+            return False
+        if self.differing_feeds is None:
+            self.differing_feeds = self.feeds.read_bytes()
+        self.found.runs.append(VerificationRun(draw.binding, draw.pattern.value, False))
+        self.found.mismatches.append(Mismatch("", f"only {self.rewritten_name} runs: {again}", draw.binding))
+        return True
 
     def _has_elements(self, outputs: Sequence[Any]) -> bool:
         names = self.names[0]
@@ -272,6 +288,7 @@ class PairedRuns:
         """
         if self.bisection is None or self.found.first_difference:
             return ""
+        assert isinstance(self.rewritten, RuntimeProcess), "a converted IR is one model"
         paths = self.original.model, self.rewritten.model
         first, reason = self.bisection.first_difference(), ""
         if first is not None and self.bisection.is_past_int32(first[0]):

@@ -13,7 +13,7 @@ import gather_infer
 from gather_infer import EditRefused, UnknownName, UsageError, extract
 from tests.editing.editing_models import interface, parsed, run, same_bits
 
-CHAIN = parsed("""g (float[N, 4] x, float[N, 4] other) => (float[N, 4] y, float[N, 1] z)
+CHAIN = parsed("""g (float[N, 4] x, float[N, 4] other) => (float[N, 4] y, float[1, 1] z)
     <float[4] w = {1, 2, 3, 4}, float[4] unread = {5, 6, 7, 8}> {
     a = Relu(x) b = Add(a, w) c = Mul(b, other) y = Neg(c) z = ReduceSum<keepdims = 1>(b) }""")
 SPLIT = parsed("""g (float[N, 4] x) => (float[N, 2] y) {
