@@ -1,14 +1,19 @@
-"""Exports with a dynamic batch, made static by onnxsim, and made dynamic again by `gather_infer.unfreeze`.
+"""Exports with dynamic sizes, made static by onnxsim, and made dynamic again by `gather_infer.unfreeze`.
 
-    python benchmarks/unfreeze.py --python PATH --size 2 [--symbol batch] [--exports DIR] [--only NAME ...] [--jobs N]
+    python benchmarks/unfreeze.py --python PATH --symbol batch --size 2 [--exports DIR] [--only NAME ...] [--jobs N]
+    python benchmarks/unfreeze.py --python PATH --symbol seq            a length, that of the first binding
+    python benchmarks/unfreeze.py --python PATH --symbol height width   two sizes at once
     python benchmarks/unfreeze.py --static DIR --size 2 [--exports DIR]     the exporters' own static exports
+    python benchmarks/unfreeze.py --python PATH --size 1 --like 3      with a second static file, of that size
 
 Models are the fixtures, and the files of benchmarks/exports.py in `--exports`. Each is made static by the onnxsim of
-`--python` (all input sizes given: the other symbols as in the first binding of its manifest), or taken from `--static`.
-The result is run beside the dynamic original at batches 1, 2, 3 and 5: outputs have to be equal (bits, else within
+`--python` (all input sizes given: those of the first binding of its manifest unless `--size` is), or taken from
+`--static`. The result is run beside the dynamic original at other sizes: outputs have to be equal (bits, else within
 1e-5 of the largest element, as onnxsim fuses floats). `nodes` is that of the result, beside the optimised original.
 
     back      equal at every size          refused   nothing written: the reason is printed
+    cut       equal up to a size that the result states (a table of the file has no more rows)
+    narrow    equal, or its contract excludes the sizes at which it fails
     wrong     written, and other outputs   fails     the static file does not load or run, or could not be made
 """
 
@@ -21,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
@@ -30,6 +36,15 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 SECONDS = 240
 SIZES = (1, 2, 3, 5)
+STEPS: tuple[Callable[[int], int], ...] = (
+    lambda size: size + 4,
+    lambda size: size + 1,
+    lambda size: 2 * size,
+    lambda size: size // 2,
+    lambda size: size + 16,
+    lambda size: size + 32,
+)
+"""Other sizes, made from the old one: some that strides and windows divide, some that they do not."""
 SIMPLIFY = """
 import json, sys, onnx, onnxsim
 model = onnx.load(sys.argv[1])
@@ -49,18 +64,62 @@ def spec_of(name: str, exports: str) -> Any:
     return feeds.spec_of(name)
 
 
-def sizes_of(spec: Any, symbol: str, size: int) -> dict[str, int] | None:
-    """The first binding of a model that allows the size of the symbol."""
+def static_sizes(spec: Any, symbols: Sequence[str], sizes: Sequence[int]) -> dict[str, int] | None:
+    """The first binding of a model that allows the sizes of the symbols."""
     from fixtures.feeds import holds
 
     for binding in spec.bindings:
-        found = {**binding, symbol: size}
+        found = {**binding, **dict(zip(symbols, sizes, strict=False))}
         if all(holds(constraint, found) for constraint in spec.constraints):
             return found
     return None
 
 
-def examine(name: str, path: str, exports: str, symbol: str, size: int, python: str, static: str) -> dict[str, Any]:
+def other_sizes(spec: Any, symbols: Sequence[str], old: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """The sizes at which a result is run, which the original allows."""
+    from fixtures.feeds import holds
+
+    chosen = [dict.fromkeys(symbols, size) for size in SIZES]
+    chosen += [{symbol: binding[symbol] for symbol in symbols} for binding in spec.bindings]
+    for step in STEPS:
+        moved = {symbol: step(old[symbol]) for symbol in symbols}
+        chosen += [moved, *({**{each: old[each] for each in symbols}, symbol: moved[symbol]} for symbol in symbols)]
+    seen: list[dict[str, int]] = []
+    for each in chosen:
+        found = {**old, **each}
+        if found not in seen and all(size > 0 for size in each.values()):
+            seen.append(found)
+            if all(holds(constraint, found) for constraint in spec.constraints):
+                yield found
+
+
+def make_static(path: str, target: str, spec: Any, sizes: Mapping[str, int], python: str) -> str:
+    """Make the model static with onnxsim; why that failed, or ""."""
+    from fixtures.feeds import evaluate
+
+    shapes = {given: [evaluate(dim, sizes) for dim in described.shape] for given, described in spec.inputs.items()}
+    done = subprocess.run([python, "-c", SIMPLIFY, path, target, json.dumps(shapes)], capture_output=True, text=True)
+    return "" if not done.returncode and Path(target).exists() else f"onnxsim: {done.stderr.strip().splitlines()[-1:]}"
+
+
+def dims_of(spec: Any, symbols: Sequence[str], sizes: Mapping[str, int], inputs: Collection[str]) -> list[str]:
+    """The `--dim` options that name the symbols in the inputs of a static file."""
+    numbers = {name: str(number) for name, number in sizes.items() if name not in symbols}
+    names: list[str] = []
+    expressions: list[str] = []
+    for given, described in spec.inputs.items():
+        for axis, dim in enumerate(described.shape):
+            words = set(re.findall(r"[A-Za-z_]\w*", str(dim)))
+            if given in inputs and not words.isdisjoint(symbols):
+                text = re.sub(r"\w+", lambda word: numbers.get(word[0], word[0]), str(dim))
+                (names if dim in symbols else expressions).append(f"{given}.{axis}={text}")
+    return [*names, *expressions] if names else []
+
+
+def examine(
+    name: str, path: str, exports: str, symbols: Sequence[str], given_sizes: Sequence[int], python: str, static: str,
+    like: int,
+) -> dict[str, Any]:  # fmt: skip
     import numpy as np
     import onnx
     import onnxruntime
@@ -69,45 +128,25 @@ def examine(name: str, path: str, exports: str, symbol: str, size: int, python: 
     from outcomes import REFUSALS
 
     import gather_infer
-    from fixtures.feeds import draw_feeds, evaluate
+    from fixtures.feeds import draw_feeds
     from gather_infer.unfreezing import unfreeze
 
-    sizes = sizes_of(spec, symbol, size)
-    sites = [
-        (given, axis)
-        for given, described in spec.inputs.items()
-        for axis, dim in enumerate(described.shape)
-        if dim == symbol
-    ]
-    numbers = {name: str(number) for name, number in (sizes or {}).items() if name != symbol}
-    more = [
-        (given, axis, re.sub(r"\w+", lambda word: numbers.get(word[0], word[0]), str(dim)))
-        for given, described in spec.inputs.items()
-        for axis, dim in enumerate(described.shape)
-        if dim != symbol and re.search(rf"\b{symbol}\b", str(dim))
-    ]
-    if sizes is None or not sites:
+    sizes = static_sizes(spec, symbols, given_sizes)
+    if sizes is None or not all(symbol in sizes for symbol in symbols):
         return {"verdict": "no such symbol"}
     with tempfile.TemporaryDirectory() as directory:
-        if static:
-            frozen = static
-        else:
-            frozen = f"{directory}/static.onnx"
-            shapes = {
-                given: [evaluate(dim, sizes) for dim in described.shape] for given, described in spec.inputs.items()
-            }
-            done = subprocess.run(
-                [python, "-c", SIMPLIFY, path, frozen, json.dumps(shapes)], capture_output=True, text=True
-            )
-            if done.returncode or not Path(frozen).exists():
-                return {"verdict": "fails", "why": f"onnxsim: {done.stderr.strip().splitlines()[-1:]}"}
+        frozen, other = static or f"{directory}/static.onnx", f"{directory}/other.onnx"
+        why = "" if static else make_static(path, frozen, spec, sizes, python)
+        if not why and like:
+            why = make_static(path, other, spec, {**sizes, **dict.fromkeys(symbols, like)}, python)
+        if why:
+            return {"verdict": "fails", "why": why}
         inputs = {value.name for value in onnx.load(frozen, load_external_data=False).graph.input}
-        dims = [f"{given}.{axis}={symbol}" for given, axis in sites if given in inputs]
-        dims += [f"{given}.{axis}={text}" for given, axis, text in more if given in inputs and dims]
+        dims = dims_of(spec, symbols, sizes, inputs)
         if not dims:
-            return {"verdict": "fails", "why": "the static file has no such input"}
+            return {"verdict": "no such symbol"}
         try:
-            result = unfreeze(frozen, dims)
+            result = unfreeze(frozen, dims, like=other) if like else unfreeze(frozen, dims)
         except gather_infer.GatherInferError as error:
             return {"verdict": "refused", "why": f"{type(error).__name__}: {error}"}
         if result.refused:
@@ -115,10 +154,9 @@ def examine(name: str, path: str, exports: str, symbol: str, size: int, python: 
             return {"verdict": "refused", "why": f"{by}: {result.why_refused}"}
         written = f"{directory}/out.onnx"
         result.save(written)
-        found = {
-            "verdict": "back",
-            "why": "" if result.rows is None else result.rows.skipped,
-            "runs": [] if result.rows is None else result.rows.runs,
+        found: dict[str, Any] = {
+            "verdict": "cut" if result.most else "back",
+            "why": ", ".join(f"{symbol} <= {size}" for symbol, size in result.most.items()),
             "nodes": [result.before.nodes, result.after.nodes, gather_infer.optimize(path).after.nodes],
         }
         options = onnxruntime.SessionOptions()
@@ -129,27 +167,31 @@ def examine(name: str, path: str, exports: str, symbol: str, size: int, python: 
             ours = onnxruntime.InferenceSession(written, options, providers=["CPUExecutionProvider"])
         except REFUSALS as error:
             return {**found, "verdict": "wrong", "why": f"does not load: {error}"[:300]}
-        most = result.most.get(symbol, 1 << 30)
-        if most < 1 << 30:
-            found["why"] = f"{symbol} <= {most}"
-        for batch in (*SIZES, size + 4):
-            if batch > most:
+        contract = gather_infer.contract_of(written).contract
+        compared = 0
+        for seed, binding in enumerate(other_sizes(spec, symbols, sizes)):
+            if any(binding[symbol] > size for symbol, size in result.most.items()):
                 continue
-            feeds = draw_feeds(spec, {**sizes, symbol: batch}, seed=batch)
+            at = ", ".join(f"{symbol}={binding[symbol]}" for symbol in symbols)
             try:
+                feeds = draw_feeds(spec, binding, seed=seed)
                 wanted = original.run(None, feeds)
-            except REFUSALS:
+            except (*REFUSALS, ValueError):
                 continue
+            mine = {key: value for key, value in feeds.items() if key in inputs}
             try:
-                got = ours.run(None, {key: value for key, value in feeds.items() if key in inputs})
+                got = ours.run(None, mine)
             except REFUSALS as error:
-                return {**found, "verdict": "wrong", "why": f"at {symbol}={batch}: {error}"[:300]}
+                if not contract.check(mine):
+                    return {**found, "verdict": "wrong", "why": f"at {at}: {error}"[:300]}
+                found |= {"verdict": "narrow", "why": f"not {at}"}
+                continue
             for output, a, b in zip(original.get_outputs(), wanted, got, strict=True):
                 one, two = np.asarray(a), np.asarray(b)
                 if one.shape != two.shape or not close(one, two):
-                    why = f"at {symbol}={batch}: {output.name} {one.shape} {two.shape}"
-                    return {**found, "verdict": "wrong", "why": why}
-        return found
+                    return {**found, "verdict": "wrong", "why": f"at {at}: {output.name} {one.shape} {two.shape}"}
+            compared += binding != sizes
+        return {**found, "compared": compared} if compared else {**found, "verdict": "fails", "why": "no other size"}
 
 
 def close(one: Any, two: Any) -> bool:
@@ -166,11 +208,12 @@ def run_child(name: str, path: Path, options: argparse.Namespace) -> dict[str, A
     exports = "" if path.parent == ROOT / "fixtures" else str(path.parent)
     static = ""
     if options.static:
-        file = options.static / f"{name}-b{options.size}.onnx"
+        file = options.static / f"{name}-b{options.size[0]}.onnx"
         if not file.exists():
             return {"verdict": "no such file"}
         static = str(file)
-    words = (name, str(path), exports, options.symbol, str(options.size), options.python, static)
+    sizes = ",".join(map(str, options.size))
+    words = (name, str(path), exports, ",".join(options.symbol), sizes, options.python, static, str(options.like))
     try:
         done = subprocess.run(
             [sys.executable, __file__, "--child", *words], capture_output=True, text=True, timeout=SECONDS
@@ -185,16 +228,18 @@ def run_child(name: str, path: Path, options: argparse.Namespace) -> dict[str, A
 
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
-        name, path, exports, symbol, size, python, static = sys.argv[2:]
-        print(json.dumps(examine(name, path, exports, symbol, int(size), python, static)))
+        name, path, exports, symbols, sizes, python, static, like = sys.argv[2:]
+        numbers = [int(size) for size in sizes.split(",") if size]
+        print(json.dumps(examine(name, path, exports, symbols.split(","), numbers, python, static, int(like))))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has onnxsim")
     parser.add_argument("--exports", type=Path, nargs="*", default=[], help="folders of benchmarks/exports.py")
     parser.add_argument("--no-fixtures", action="store_true")
     parser.add_argument("--static", type=Path, help="a folder of benchmarks/exports.py --static")
-    parser.add_argument("--size", type=int, default=2, help="that is fixed")
-    parser.add_argument("--symbol", default="batch")
+    parser.add_argument("--symbol", nargs="+", default=["batch"])
+    parser.add_argument("--size", type=int, nargs="*", default=[], help="of each symbol in the static file")
+    parser.add_argument("--like", type=int, default=0, help="the size of a second static file")
     parser.add_argument("--only", nargs="*", default=["*"], help="patterns of names")
     parser.add_argument("--skip", nargs="*", default=[], help="patterns of names")
     parser.add_argument("--jobs", type=int, default=1)

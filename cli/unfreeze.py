@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 @option("--dim", "dims", section="Sizes", multiple=True, metavar="INPUT.AXIS=NAME",
         help="Give the size of an input axis a name: ids.0=batch. The same name for several axes says that they are "
              "equal; INPUT may be a pattern: '*.0=batch'.")  # fmt: skip
+@option("--like", section="Sizes", metavar="OTHER",
+        help="A second export of the same network at other sizes: a constant that is the same in both is not the size, "
+             "one that differs is.")  # fmt: skip
+@option("--partial", section="Sizes", is_flag=True,
+        help="Of several sizes free those that can be freed. The exit code is 0 if one is.")  # fmt: skip
 @option("--no-verify", section="Output", is_flag=True,
         help="Do not run the rows of the result beside those of the original, in onnxruntime.")  # fmt: skip
 @code_options
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
 def command(
     model: str,
     dims: tuple[str, ...],
+    like: str | None,
+    partial: bool,
     no_verify: bool,
     facts: Facts,
     target: Target | None,
@@ -50,7 +57,8 @@ def command(
 
     Targets of Reshape and constants that stand for the old size become expressions of the input's size. MODEL is an
     ONNX file; - is standard input. The command exits with 1 and writes nothing if a node stands for the old size in a
-    way that it cannot edit, or if rows run together differ from rows run in the original.
+    way that it cannot edit, or if rows run together differ from rows run in the original. With --partial the exit code
+    is 0 if some of the sizes are free.
     """
     if target is None and not dry_run:
         raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
@@ -61,8 +69,16 @@ def command(
 
     with console.progress() as progress:
         rules = facts.rules()
-        result = unfreeze(facts.open_model(model), dims, verify=not no_verify, rules=rules, progress=progress)
-        proof = None
+        result = unfreeze(
+            facts.open_model(model),
+            dims,
+            like=None if like is None else facts.open_model(like),
+            partial=partial,
+            verify=not no_verify,
+            rules=rules,
+            progress=progress,
+        )
+        proof = like_proof = None
         save: Save = result.save
         if prove and not result.refused:
             from gather_infer.equality import diff
@@ -73,11 +89,16 @@ def command(
             )
             if certificate is not None:
                 save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
-        lines = console.lines_of(UNFREEZE, UnfreezeReport(result, proof, edits=dry_run or console.verbose))
+            if result.like is not None:
+                like_proof = diff(
+                    result.like, result.file, dims=result.like_sizes, rules=rules, details=False, runs=0,
+                    progress=progress,
+                )  # fmt: skip
+        lines = console.lines_of(UNFREEZE, UnfreezeReport(result, proof, like_proof, edits=dry_run or console.verbose))
     return finish(
         lines,
         save,
         None if dry_run else target,
         console,
-        refused=result.refused or (proof is not None and not proof.is_proved),
+        refused=result.refused or any(each is not None and not each.is_proved for each in (proof, like_proof)),
     )

@@ -205,11 +205,13 @@ class UnfreezeReport(NamedTuple):
     """The result of `unfreeze`.
 
     proof   comparison with the original at the old sizes by proof, None if it was not requested
+    like_proof  comparison with the second model at its sizes by proof, None if there is none or it was not requested
     edits   whether to list the edits
     """
 
     result: UnfreezeResult
     proof: Difference | None = None
+    like_proof: Difference | None = None
     edits: bool = False
 
 

@@ -41,8 +41,11 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
         lines += _row_lines(result, view)
         if report.edits:
             lines += edits_text(result.edits, view)
-    if report.proof is not None:
-        lines += proof_lines(report.proof, view)
+    for symbol, why in result.dropped.items():
+        lines += fitted(f"  not freed: {printable(symbol)}: {printable(why)}", view.width, "    ")
+    for proof in (report.proof, report.like_proof):
+        if proof is not None:
+            lines += proof_lines(proof, view)
     return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
 
 
@@ -67,6 +70,8 @@ def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
         "refused": result.why_refused or None,
         "blocked": None if result.blocked is None else {"node": result.blocked.node, "reason": result.blocked.reason},
         "most": dict(result.most),
+        "dropped": dict(result.dropped),
+        "like": None if result.like is None else dict(result.like_sizes),
         "still_fixed": list(result.fixed),
         "interface": interface_json(result.interface),
         "nodes": [result.before.nodes, result.after.nodes],
@@ -76,4 +81,5 @@ def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
         else {"runs": list(rows.runs), "skipped": rows.skipped or None, "faults": list(rows.faults)},
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
         "proof": None if report.proof is None else proof_members(report.proof),
+        "like_proof": None if report.like_proof is None else proof_members(report.like_proof),
     }

@@ -107,14 +107,14 @@ class ConstantRows:
         # the other positions of a mask may have no other operand that says what their number is
         guesses = [(at, each) for at, held in enumerate(array.shape) for each, size in lengths.items() if held == size]
         for other, each in [*((at, dim_of(held)) for at, held in others.items()), *guesses]:
-            mask = self._step_mask(array, {axis: dim, other: each}) if other != axis else None
+            mask = self.step_mask(array, {axis: dim, other: each}) if other != axis else None
             if mask is not None:
                 return mask
         walk.limit(dim, array.shape[axis])
         zero, axes = walk.constant(np.array([0], np.int64)), walk.constant(np.array([axis], np.int64))
         return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.sizes.of_dim(dim), axes])
 
-    def _step_mask(self, array: Array, dims: Mapping[int, Dim]) -> str | None:
+    def step_mask(self, array: Array, dims: Mapping[int, Dim]) -> str | None:
         """A mask over two positions, which has one value where `j - i` is small and another where it is large."""
         walk = self.walk
         low, high = sorted(dims)

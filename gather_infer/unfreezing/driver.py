@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from gather_infer.errors import UsageError, close_match
 from gather_infer.inference import Access, Inference, infer
 from gather_infer.inference.inference_driver import interpret_once
 from gather_infer.inference.interface_types import Interface, Redeclared
@@ -23,16 +21,15 @@ from gather_infer.model.apply import apply
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveNode
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file
 from gather_infer.model.paths import bodies
-from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
-from gather_infer.symbolic import Expr, evaluate, parse_dim
-from gather_infer.symbolic.printing import is_plain_name
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
-from gather_infer.unfreezing.result import Blocked, RowCheck, UnfreezeResult
+from gather_infer.unfreezing.counterpart import Counterpart, counterpart
+from gather_infer.unfreezing.requested_sizes import Request, is_of_rows, requested
+from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.validate import verdicts
@@ -46,6 +43,8 @@ def unfreeze(
     model: ModelLike,
     dims: Mapping[str, str] | Iterable[str],
     *,
+    like: ModelLike | None = None,
+    partial: bool = False,
     verify: bool = True,
     rules: Sequence[RuleSet] = (),
     progress: Progress = no_progress,
@@ -57,20 +56,53 @@ def unfreeze(
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     `["ids.0=batch", "mask.0=batch"]` or a mapping `{"ids.0": "batch"}`; `*.0=batch` names axis 0 of all inputs
+    like     a second export of the same network at other sizes: a constant that is the same in both is not the size,
+             one that differs is, and the result equals both models at their sizes
+    partial  whether to free some of several symbols if not all can be freed
     rules    the caller's rule sets, as for `infer`
     verify   whether to run rows together in the result and alone in the original, in onnxruntime
 
     Raises ModelReadError when the model cannot be read, ModelStructureError for a cycle or a name that is defined
-    twice, UsageError for an input, an axis or a name that does not fit.
+    twice, UsageError for an input, an axis or a name that does not fit, and for a model `like` that is not the same
+    graph at another size.
     """
     source = to_onnx_file(model)
     source.require_data()
     require_well_formed(Model(source.proto), source.name)
-    sites, freed = _sites(source, dims)
+    second = None if like is None else to_onnx_file(like)
+    request = requested(source, dims, has_counterpart=second is not None)
+
+    def attempt(asked: Request) -> UnfreezeResult:
+        other = None if second is None else counterpart(source, second, asked.sites, asked.freed, rules)
+        return _unfrozen(source, model, asked, other, verify, rules, progress)
+
+    result = attempt(request)
+    if not partial or not result.refused or len(request.freed) == 1:
+        return result
+    kept: list[str] = []
+    dropped: dict[str, str] = {}
+    for name in request.freed:
+        found = attempt(request.only([*kept, name]))
+        if found.refused:
+            dropped[name] = found.why_refused
+        else:
+            kept, result = [*kept, name], found
+    return replace(result, dropped=dropped)
+
+
+def _unfrozen(
+    source: ModelFile,
+    model: ModelLike,
+    request: Request,
+    other: Counterpart | None,
+    verify: bool,
+    rules: Sequence[RuleSet],
+    progress: Progress,
+) -> UnfreezeResult:
+    sites, freed = request
     named = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
     fixed = {name: size for name, size in freed.items() if name in named}
     before = infer(source, dims=fixed, rules=rules, assume=False, progress=progress)
-    texts = {name: tuple(f"{site.input}.{site.axis}" for site in found) for name, found in sites.items()}
     opened = replace(source, proto=_opened(source.proto, sites))
     names = {value.name for value in source.proto.graph.input}
 
@@ -79,7 +111,7 @@ def unfreeze(
         opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
         first = {name: sites[name][0] for name in freed}
         rows = [name for name in freed if is_of_rows(sites[name])]
-        interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows)
+        interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows, other)
 
     progress(lambda: "following the sizes")
     journal = Journal()
@@ -97,7 +129,7 @@ def unfreeze(
         if after.errors:
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
-        elif not walk.row_symbols.issuperset(freed):
+        elif other is None and not walk.row_symbols.issuperset(freed):
             blocked = _loosened_access(before, after, walk.row_numbers.in_bounds)
     if blocked is None:
         assert after is not None
@@ -105,7 +137,6 @@ def unfreeze(
         unreached = tuple(_fixed_outputs(before, after, freed))
     else:
         journal, proto = Journal(), source.proto
-    rows: RowCheck | None = None
     result = UnfreezeResult(
         model=to_caller_type(model, proto),
         diagnostics=before.diagnostics,
@@ -114,15 +145,17 @@ def unfreeze(
         proto=proto,
         interface=interface,
         freed=freed,
-        sites=texts,
+        sites=request.texts,
         blocked=blocked,
         fixed=unreached,
         most={} if blocked is not None else dict(walk.upper_bounds),
+        like=None if other is None else other.model,
+        like_sizes={} if other is None else dict(other.sizes),
     )
     if blocked is None and verify:
         assert after is not None, "there is a result"
         progress(lambda: "running rows together and alone")
-        rows = check_rows(source, proto, after, sites, freed, walk.factors, walk.row_symbols, walk.upper_bounds)
+        rows = check_rows(source, proto, after, sites, freed, walk.factors, walk.row_symbols, walk.upper_bounds, other)
         result = replace(result, rows=rows)
     return result
 
@@ -159,95 +192,6 @@ def _followed(
         else:
             return walks[-1], None
     return walks[-1], first
-
-
-# what is asked for
-
-
-def _sites(source: ModelFile, dims: Mapping[str, str] | Iterable[str]) -> tuple[dict[str, list[Site]], dict[str, int]]:
-    """The input axes that each symbol names, and the old sizes. Raises UsageError."""
-    pairs = list(dims.items()) if isinstance(dims, Mapping) else [_split(text) for text in dims]
-    if not pairs:
-        raise UsageError("nothing to make dynamic: an entry such as 'ids.0=batch' is missing")
-    values = {value.name: value for value in fed_inputs(source.proto)}
-    sites: dict[str, list[Site]] = {}
-    freed: dict[str, int] = {}
-    expressions: list[tuple[str, str, str, int, int]] = []
-    for place, symbol in pairs:
-        pattern, _, number = place.rpartition(".")
-        if not pattern or not number.lstrip("-").isdecimal():
-            raise UsageError(f"dim {place!r}: expected input.axis, such as ids.0")
-        is_name = is_plain_name(symbol)
-        matched = [name for name in values if name == pattern] or [n for n in values if fnmatchcase(n, pattern)]
-        if not matched:
-            raise UsageError(f"no input {pattern!r}{close_match(pattern, values)}")
-        for name in matched:
-            shape = values[name].type.tensor_type.shape.dim
-            axis = int(number)
-            if not -len(shape) <= axis < len(shape):
-                if len(matched) > 1 or pattern != name:
-                    continue
-                raise UsageError(f"dim {place!r}: input {name} has {len(shape)} axes")
-            site = Site(name, axis % len(shape))
-            dim = shape[site.axis]
-            if dim.dim_param == symbol:
-                continue  # added below
-            if not dim.HasField("dim_value"):
-                raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
-            if dim.dim_value < 1:
-                raise UsageError(f"dim {place!r} is {dim.dim_value}; a size of at least 1 can be made dynamic")
-            if not is_name:
-                expressions.append((place, symbol, name, site.axis, dim.dim_value))
-                continue
-            size = freed.setdefault(symbol, dim.dim_value)
-            if size != dim.dim_value:
-                raise UsageError(f"dim {place!r} is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
-            sites.setdefault(symbol, []).append(site)
-    for name, value in values.items():  # axes that have the name already
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.dim_param in sites:
-                sites[dim.dim_param].append(Site(name, axis))
-    for place, text, name, axis, size in expressions:
-        dim = _expression(place, text, freed)
-        if evaluate(dim, freed) != size:
-            raise UsageError(f"dim {place!r} is {size}, but {text} is {evaluate(dim, freed)}")
-        sites.setdefault(str(dim), []).append(Site(name, axis))
-    for symbol, size in freed.items():
-        if size == 1 and not is_of_rows(sites[symbol]):
-            raise UsageError(
-                f"dim {_shown(sites[symbol][:1])!r} is 1; a length of at least 2 can be made dynamic, since constants"
-                " of one position do not tell what another one gets"
-            )
-    if not sites:
-        raise UsageError(f"no input has a number at {', '.join(place for place, _ in pairs)}")
-    return sites, freed
-
-
-def is_of_rows(sites: Iterable[Site]) -> bool:
-    """Whether a symbol counts rows, which are computed alone: it is axis 0 wherever it occurs. Else it is a length."""
-    return all(site.axis == 0 for site in sites)
-
-
-def _expression(place: str, text: str, freed: Mapping[str, int]) -> Expr:
-    """An expression of freed symbols. Raises UsageError."""
-    try:
-        dim = parse_dim(text)
-    except ValueError as fault:
-        raise UsageError(f"dim {place!r}: {text!r} is neither a name nor an expression: {fault}") from fault
-    if isinstance(dim, int) or not dim.symbols <= freed.keys():
-        raise UsageError(f"dim {place!r}: {text!r} is not an expression of {', '.join(freed) or 'other new names'}")
-    return dim
-
-
-def _split(text: str) -> tuple[str, str]:
-    place, equals, symbol = text.partition("=")
-    if not equals:
-        raise UsageError(f"dim {text!r}: expected input.axis=name, such as ids.0=batch")
-    return place.strip(), symbol.strip()
-
-
-def _shown(sites: Iterable[Site]) -> str:
-    return ", ".join(f"{site.input}.{site.axis}" for site in sites)
 
 
 # the model that the walk reads

@@ -99,6 +99,8 @@ def _with_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
     for position, name in enumerate(node.input):
         if position in _WEIGHTS.get(node.op_type, ()) and not node.domain:
             continue
+        if walk.counterpart is not None and (node.output[0], position) in walk.counterpart.equal:
+            continue  # it is not the size
         fact = walk.environment.values.get(name) if name else None
         if not isinstance(fact, SymbolicTensor) or fact.shape is None:
             continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gather_infer.errors import GatherInferError, UsageError
+from gather_infer.model import ModelFile
 from gather_infer.model.edits import RemoveNode
 from gather_infer.passes.result import PassResult
 
@@ -46,6 +47,8 @@ class UnfreezeResult(PassResult):
     fixed     outputs without a freed size, although one of their sizes was the old one
     most      symbol -> the largest size for which constants of the file have rows; no entry if any size will do
     rows      the check of the rows; None if it was not asked for
+    dropped   symbols that stay numbers in a partial result -> why they are refused
+    like      the second model that the result equals at `like_sizes`; None if there was none
     """
 
     freed: Mapping[str, int]
@@ -54,6 +57,9 @@ class UnfreezeResult(PassResult):
     fixed: tuple[str, ...] = ()
     most: Mapping[str, int] = field(default_factory=dict)
     rows: RowCheck | None = None
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    like: ModelFile | None = None
+    like_sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def removals(self) -> list[RemoveNode]:

@@ -61,6 +61,8 @@ def with_row_numbers(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """The node, or an edited copy whose constants fit the freed axis. Raises Blocked."""
     if node.domain not in ("", "ai.onnx") or not node.input:
         return node
+    if walk.counterpart is not None and node.output[0] in walk.counterpart.facts:
+        return node  # its constants are the same in both models, or have been explained
     if node.op_type == "Slice":
         return _opened_slice(walk, node) if node.input[0] in walk.factors else node
     if node.op_type in _ADDRESSING and len(node.input) > 1:

@@ -18,6 +18,7 @@ from onnx import ModelProto
 
 from gather_infer.inference import Inference
 from gather_infer.model import ModelFile
+from gather_infer.model.tensors import fed_inputs
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.symbolic import Expr, evaluate, free_symbols
@@ -25,6 +26,7 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, is_free
 from gather_infer.unfreezing.result import RowCheck
 from gather_infer.validate import verdicts
+from gather_infer.validate.contract_builder import contract
 from gather_infer.verification.element_sampling import (
     ElementDrawer,
     FloatPattern,
@@ -39,6 +41,7 @@ from gather_infer.verification.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.computed_sizes import Site
+    from gather_infer.unfreezing.counterpart import Counterpart
 
 Feeds = dict[str, Any]
 
@@ -58,6 +61,7 @@ def check_rows(
     factors: Mapping[str, AxisFactors],
     row_symbols: frozenset[str],
     upper_bounds: Mapping[str, int],
+    other: Counterpart | None = None,
 ) -> RowCheck:
     """Compare rows of the result with rows of the original, in child processes.
 
@@ -68,10 +72,11 @@ def check_rows(
     reason = next((why for name in needed if (why := why_not_drawable(after[name]))), "")
     if reason:
         return RowCheck(skipped=reason)
-    check = _run_in(ONNXRUNTIME, source, result, after, needed, sites, freed, factors, row_symbols, upper_bounds)
-    if check is None:
-        check = _run_in(REFERENCE, source, result, after, needed, sites, freed, factors, row_symbols, upper_bounds)
-    return check or RowCheck(skipped="neither onnxruntime nor onnx's reference evaluator is installed")
+    for runtime in (ONNXRUNTIME, REFERENCE):
+        check = _run_in(runtime, source, result, after, needed, sites, freed, factors, row_symbols, upper_bounds, other)
+        if check is not None:
+            return check
+    return RowCheck(skipped="neither onnxruntime nor onnx's reference evaluator is installed")
 
 
 def _run_in(
@@ -85,6 +90,7 @@ def _run_in(
     factors: Mapping[str, AxisFactors],
     row_symbols: frozenset[str],
     upper_bounds: Mapping[str, int],
+    other: Counterpart | None,
 ) -> RowCheck | None:
     """The check in a runtime; None if it is not installed."""
     with tempfile.TemporaryDirectory() as directory:
@@ -108,7 +114,14 @@ def _run_in(
             check = _Check(
                 after, needed, sites, freed, factors, row_symbols, upper_bounds, original, rewritten, folder / "feeds"
             )
-            return check.run()
+            found = check.run()
+            if other is None or not found.ok:
+                return found
+            with on_disk(other.model, other.model.proto, folder / "models" / "other") as three:
+                failure = original.load(three)
+                if failure is not None:
+                    return found._replace(skipped=f"{other.model.name} does not load: {failure}")
+                return check.compared_with(other, found)
 
 
 class _Check:
@@ -129,6 +142,7 @@ class _Check:
         self.row_symbols, self.upper_bounds = row_symbols, upper_bounds
         self.original, self.rewritten, self.path = original, rewritten, feeds
         found = list(verdicts(after))
+        self.contract = contract(after, found=found).contract
         self.merged = frozenset(name for name in after.outputs if self._is_merged(name))
         self.sizes, self.limits = size_sampler_of(after, found), limits_of(found)
 
@@ -165,13 +179,36 @@ class _Check:
                 skipped = f"no inputs were found on which the original runs on more than {max(largest, 1)} rows"
         return RowCheck(tuple(runs), skipped, tuple(faults))
 
+    def compared_with(self, other: Counterpart, found: RowCheck) -> RowCheck:
+        """The check, with runs of the result beside the second model, which `original` has loaded."""
+        at = ", ".join(f"{symbol}={size}" for symbol, size in other.sizes.items())
+        names = [value.name for value in fed_inputs(other.model.proto)]
+        mine = [value.name for value in fed_inputs(self.after.model.proto)]
+        for attempt in range(_ATTEMPTS):
+            drawn = self._drawn(other.sizes, attempt)
+            if drawn is None:
+                continue
+            wanted = self._outputs(self.original, {its: drawn[name] for its, name in zip(names, mine, strict=True)})
+            if isinstance(wanted, Failure):
+                continue
+            result = self._outputs(self.rewritten, drawn)
+            if isinstance(result, Failure):
+                return found._replace(faults=(f"at {at} the result fails, {other.model.name} does not: {result}",))
+            for name, a, b in zip(self.after.outputs, wanted, result, strict=True):
+                differing = difference(a, b, TOLERANCE)
+                if differing is not None:
+                    why = f"output {name} at {at}, beside {other.model.name}: {_text(differing)}"
+                    return found._replace(faults=(why,))
+            return found._replace(runs=(*found.runs, f"{at} as {other.model.name}"))
+        return found._replace(skipped=f"no inputs were found on which {other.model.name} runs")
+
     def _length(self, symbol: str) -> tuple[list[int], list[str]]:
         """The sizes of a length that were run, and the faults: a failure, or other outputs at the old size."""
         old, most = self.freed[symbol], self.upper_bounds.get(symbol, 64)
         ran: list[int] = []
         for size in dict.fromkeys((old, *(n for n in (1, 2, 3, 5, old + 1, 2 * old + 1) if n <= most))):
             for attempt in range(_ATTEMPTS):
-                drawn = self._drawn(symbol, size, attempt)
+                drawn = self._drawn({symbol: size}, attempt)
                 if drawn is None:
                     continue
                 wanted = self._outputs(self.original, drawn) if size == old else []
@@ -179,6 +216,8 @@ class _Check:
                     continue
                 found = self._outputs(self.rewritten, drawn)
                 if isinstance(found, Failure):
+                    if size != old and self.contract.check(drawn):
+                        break  # it is outside of the contract
                     return ran, [f"at {symbol}={size} the result fails: {found}"]
                 ran.append(size)
                 for name, a, b in zip(self.after.outputs, wanted or found, found, strict=True):
@@ -191,7 +230,7 @@ class _Check:
     def _at(self, symbol: str, size: int) -> list[str] | None:
         """The faults of a run at a size; None if the original ran on no inputs."""
         for attempt in range(_ATTEMPTS):
-            drawn = self._drawn(symbol, size, attempt)
+            drawn = self._drawn({symbol: size}, attempt)
             if drawn is None:
                 continue
             rows = [self._row(drawn, symbol, [(row + at) % size for at in range(self.freed[symbol])])
@@ -208,14 +247,14 @@ class _Check:
             return faults
         return None
 
-    def _drawn(self, symbol: str, size: int, attempt: int) -> Feeds | None:
-        numbers = np.random.default_rng((size, attempt))
+    def _drawn(self, sizes: Mapping[str, int], attempt: int) -> Feeds | None:
+        numbers = np.random.default_rng((*sizes.values(), attempt))
         pattern = (SizePattern.PRIMES, SizePattern.EQUAL, SizePattern.MIXED)[attempt % 3]
         binding = self.sizes.draw(pattern, numbers, turn=attempt, trusting=attempt < _ATTEMPTS // 2)
         if binding is None:
             return None
-        binding = {**binding, **self.freed, symbol: size}
-        if symbol not in self.row_symbols and not self.sizes.meets_constraints(binding):
+        binding = {**binding, **self.freed, **sizes}
+        if not self.row_symbols.issuperset(sizes) and not self.sizes.meets_constraints(binding):
             return None
         drawer = ElementDrawer(self.limits, binding, FloatPattern.FINITE, attempt, attempt, numbers)
         try:

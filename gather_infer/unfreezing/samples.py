@@ -31,12 +31,14 @@ class SizeSamples:
 
     rows    the symbols of rows; another one is a length
     others  samples at which rows vary; lengths are small, at most the old ones
+    other   the sizes of a second model; the old ones if there is none
     larger  samples with lengths that differ from the old ones by multiples of what strides and windows usually are
     """
 
-    def __init__(self, old: Mapping[str, int], rows: Set[str]) -> None:
+    def __init__(self, old: Mapping[str, int], rows: Set[str], other: Mapping[str, int] | None = None) -> None:
         primes: dict[str, int] = {}
         self.old = Bindings(old, primes)
+        self.other = Bindings(old if other is None else other, primes)
         self.others = [
             Bindings(
                 {
@@ -63,17 +65,21 @@ class SizeSamples:
     def broken(self, any_of: Iterable[Relation]) -> bool:
         """Whether no relation holds at some sample, although one holds at the old sizes.
 
-        A length may have a smallest size, and has to be a multiple of another size where an axis is cut: the contract
-        of the result states both. A relation `<=` that the old length just fulfils says something about this length.
+        A length may have a smallest and a largest size, and has to be a multiple of another size where an axis is cut:
+        the contract of the result states these. A smallest size that is the old one says something about this size.
         """
         relations = tuple(any_of)
         if not _holds(relations, self.old):
             return False
-        if not all(_holds(relations, binding) for binding in (*self._of_rows, *self.larger)):
+        if not all(_holds(relations, binding) for binding in self._of_rows):
             return True
-        is_tight = all(operator == "==" or _is_equal(left, right, self.old) for left, operator, right in relations)
-        has_bounds = any(operator != "==" for _, operator, _ in relations)
-        return has_bounds and is_tight and not all(_holds(relations, binding) for binding in self.others)
+        if all(_holds(relations, binding) for binding in self.others):
+            return False
+        loose = [r for r in relations if r[1] != "==" and not _values_hold((r[0], "==", r[2]), self.old)]
+        return not loose and (
+            any(operator != "==" for _, operator, _ in relations)
+            or not all(_holds(relations, binding) for binding in self.larger)
+        )
 
 
 def _limited(size: int, most: int | None) -> int:
@@ -91,10 +97,6 @@ def _values_hold(relation: Relation, binding: Bindings) -> bool:
     except ZeroDivisionError:
         return False
     return a == b if operator == "==" else a <= b
-
-
-def _is_equal(left: Dim, right: Dim, binding: Bindings) -> bool:
-    return _values_hold((left, "==", right), binding)
 
 
 def values_of(dims: Iterable[Dim], binding: Bindings) -> Iterator[int | None]:

@@ -32,6 +32,8 @@ from gather_infer.trail import Constraint, ImpliedConstraint, Unchecked
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
 from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
+from gather_infer.unfreezing.counterpart import Counterpart
+from gather_infer.unfreezing.explained_constants import explained
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
@@ -68,6 +70,7 @@ class UnfreezingWalk(Interpreter):
     dependent  the values that are computed from an input with a freed size
     upper_bounds  symbol -> the largest size for which the constants of the file have rows
     row_symbols   the symbols of rows, of which each is computed alone; others are lengths
+    counterpart  a second model at other sizes; None if there is none
     ambiguous   results of Reshapes that can hold a freed size of 1 in several places -> the number of places
     placements  which of them to take, the first one unless given
     placed   the nodes of the result, in order
@@ -81,12 +84,11 @@ class UnfreezingWalk(Interpreter):
 
     def prepare(
         self, static: Mapping[str, Value], freed: Mapping[str, int], sites: Mapping[str, Site], opset: int,
-        names: Iterable[str],
-        row_symbols: Iterable[str],
+        names: Iterable[str], row_symbols: Iterable[str], counterpart: Counterpart | None,
     ) -> None:  # fmt: skip
         self.static, self.freed, self.sites, self.opset = static, freed, sites, opset
-        self.row_symbols = frozenset(row_symbols)
-        self.samples = SizeSamples(freed, self.row_symbols)
+        self.row_symbols, self.counterpart = frozenset(row_symbols), counterpart
+        self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
         self.factors: dict[str, AxisFactors] = {}
         self.dependent: set[str] = set()
         self.upper_bounds: dict[str, int] = {}
@@ -125,19 +127,39 @@ class UnfreezingWalk(Interpreter):
 
     def _walk(self, node: NodeProto) -> None:
         outputs = [name for name in node.output if name]
-        if node.op_type != "Constant" and not self._depends(node) and all(name in self.static for name in outputs):
+        original = node
+        if self.counterpart is not None:
+            node = self._with_explained_constants(node, self.counterpart)
+        is_kept = node is original and node.op_type != "Constant" and not self._depends(node)
+        if is_kept and all(name in self.static for name in outputs):
             self.environment.values.update((name, self.static[name]) for name in outputs)
             self._place(node, False, "")
             return
         changed = with_row_numbers(self, node)
         problem = self.attempt(changed)
-        reason = "" if changed is node else f"a constant that stands for the old size of {', '.join(self.freed)}"
+        reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
         if problem:
             changed, reason = edited(self, changed, problem), problem
         for name in outputs:
             self._producers[name] = changed
         self.row_numbers.note(self, changed)
         self._place(changed, False, reason)
+
+    def _with_explained_constants(self, node: NodeProto, counterpart: Counterpart) -> NodeProto:
+        """The node with the constants that differ in the second model as functions of the size. Raises Blocked."""
+        inputs: dict[int, str] = {}
+        for position, mine, other in counterpart.differing.get(node.output[0], ()):
+            if node.op_type == "Reshape" and position == 1 and node.input[0] in self.factors:
+                continue  # the order of the elements decides
+            found = explained(self, mine, other)
+            if found is None:
+                raise Blocked(
+                    self.label(node),
+                    f"its constant {node.input[position]} is {_elements(mine)}, and {_elements(other)} in"
+                    f" {counterpart.model.name}, which no rule explains",
+                )
+            inputs[position] = found
+        return self.with_inputs(node, inputs) if inputs else node
 
     def _depends(self, node: NodeProto) -> bool:
         """Whether a node reads a value that is computed from an input with a freed size."""
@@ -241,6 +263,11 @@ class UnfreezingWalk(Interpreter):
         before = list(values_of(was.shape, self.samples.old))
         if now != before:
             return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
+        other = None if self.counterpart is None else self.counterpart.shape(name)
+        if other is not None and list(values_of(found.shape, self.samples.other)) != list(
+            values_of(other, self.samples.other)
+        ):
+            return f"{name} has the shape {_text(found.shape)}, and {_text(other)} in the second model"
         if node.op_type == "Resize" and len(node.input) > 3 and node.input[3]:
             axes = self.factors.get(node.input[0], ())
             if any(
@@ -273,6 +300,12 @@ class UnfreezingWalk(Interpreter):
             self._named(each, shape)
             for each in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old)
         ]
+        other = None if self.counterpart is None else self.counterpart.shape(node.output[0])
+        if other is not None:
+            found = [
+                each for each in found
+                if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]
+            ]  # fmt: skip
         if len(found) > 1:
             name = node.output[0]
             self.ambiguous[name] = len(found)
@@ -392,6 +425,11 @@ class UnfreezingWalk(Interpreter):
             if all(not isinstance(each, Expr) and each is not None for each in flat):
                 return np.array(flat, fact.dtype.dtype).reshape(fact.values.shape)
         return None
+
+
+def _elements(array: Array) -> str:
+    flat = array.ravel().tolist()
+    return f"{list(array.shape)} {flat[:4]}{'...' if len(flat) > 4 else ''}"
 
 
 def _text(shape: Shape | None) -> str:
