@@ -34,6 +34,7 @@ COMMANDS = {
     "ops": "List supported operators.",
     "optimize": "Make a model smaller and faster with the same results.",
     "outputs": "Add or remove outputs.",
+    "page": "Write an interactive report.",
     "rename": "Rename inputs, outputs, dims or nodes.",
     "tensors": "List tensors.",
     "unfreeze": "Make a fixed size dynamic.",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from gather_infer.many import ModelRun, contract_many, convert_many, cost_many, infer_many, optimize_many
     from gather_infer.model import ModelFile, open_model
     from gather_infer.openvino import ConversionResult, convert
+    from gather_infer.pages import Page, page
     from gather_infer.passes import FreezeResult, Match, OptimizeResult, Rewrite, RewriteSet, fold, freeze, optimize
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.serving import Emission, emit
@@ -69,6 +70,7 @@ _HOME = {
     "inference": ("Access", "Inference", "TensorRow", "infer"),
     "model": ("ModelFile", "open_model"),
     "openvino": ("ConversionResult", "convert"),
+    "pages": ("Page", "page"),
     "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Match", "fold", "freeze", "optimize"),
     "rules": ("OpCall", "RuleSet"),
     "serving": ("Emission", "emit"),
@@ -119,6 +121,7 @@ __all__ = [
     "OpCall",
     "OptimizeResult",
     "OptionalType",
+    "Page",
     "Problem",
     "RenameResult",
     "Rewrite",
@@ -159,6 +162,7 @@ __all__ = [
     "optimize",
     "optimize_many",
     "outputs",
+    "page",
     "parse_dim",
     "rename",
     "shape_inference",

@@ -159,6 +159,13 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"numpy"},
     ),
+    "pages": (
+        {
+            "catalog", "contract", "cost", "diagnostic", "explanation", "inference", "model", "node_ids", "progress",
+            "report", "rules", "symbolic", "tensor", "validate",
+        },
+        {"numpy"},
+    ),
     "serving": ({"contract", "errors", "report", "symbolic"}, set()),  # contracts as other programs take them
     "user_code": ({"checks", "domains", "errors", "extensions", "lazy", "model", "openvino", "passes", "rules"}, set()),
     "many": (
@@ -482,6 +489,7 @@ SHORT = {
     "pool/worker.py": "the entry of a child process",
     "progress.py": "of the lowest layer",
     "report/checks/files.py": "a module for each output format",
+    "report/page.py": "a module for each kind of result",
     "report/totals.py": "a module for each subject of a report",
 }
 

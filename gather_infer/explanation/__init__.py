@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from gather_infer.explanation.explainer import Explainer, explain
     from gather_infer.explanation.nodes import NodeRecord, inferred_nodes, inferred_producers
     from gather_infer.explanation.root_cause import RootCauses, root_causes
+    from gather_infer.explanation.step_rows import StepRow, step_table
+    from gather_infer.explanation.symbols import explained_symbols
 
 _HOME = {
     "chain": ("Explanation", "SymbolExplanation"),
     "root_cause": ("RootCauses", "root_causes"),
     "nodes": ("NodeRecord", "inferred_nodes", "inferred_producers"),
     "explainer": ("Explainer", "explain"),
+    "step_rows": ("StepRow", "step_table"),
+    "symbols": ("explained_symbols",),
 }
 
 __all__ = [
@@ -27,11 +31,14 @@ __all__ = [
     "Explanation",
     "NodeRecord",
     "RootCauses",
+    "StepRow",
     "SymbolExplanation",
     "explain",
+    "explained_symbols",
     "inferred_nodes",
     "inferred_producers",
     "root_causes",
+    "step_table",
 ]
 
 __getattr__ = lazy(__name__, _HOME)

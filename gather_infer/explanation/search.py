@@ -27,7 +27,7 @@ MAX_STEPS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class StepSource:
     """A tensor to explain.
 
     facet     whether to explain its shape or its elements
@@ -58,9 +58,9 @@ class Search:
     def chain(self, body: InferredGraph, name: str) -> Link:
         """The first step of the chain that explains a tensor: its elements if known and not floats, else its shape."""
         value = body.fact(name) or UNKNOWN
-        return self._step(_Source(body, name, facet_of(value), None), self.depth)
+        return self._step(StepSource(body, name, facet_of(value), None), self.depth)
 
-    def _step(self, source: _Source, depth: int) -> Link:
+    def _step(self, source: StepSource, depth: int) -> Link:
         home = source.body.defining_graph(source.name) or source.body
         producer = home.producer(source.name)
         value = home.values.get(source.name, UNKNOWN)
@@ -71,7 +71,7 @@ class Search:
         place, slot = producer
         if is_constant(place):
             return replace(step, origin=Definition.CONSTANT, node=place.path)
-        sources = list(self._sources(place, slot, source))
+        sources = list(self.sources(place, slot, source))
         shown = tuple(self._operands(place, sources))
         new_symbols = tuple(
             s for s, cause in self.inference.causes.items() if cause.node == place.path and s in names_in(value)
@@ -89,7 +89,7 @@ class Search:
         self._seen.add(key)
         return replace(step, sources=tuple(self._source_steps(sources, depth)))
 
-    def _leaf(self, step: Link, source: _Source, home: InferredGraph, depth: int) -> Link:
+    def _leaf(self, step: Link, source: StepSource, home: InferredGraph, depth: int) -> Link:
         """The step of a tensor that no node of its graph produces."""
         if home.caller is None:
             if source.name in self.inference.inputs:
@@ -98,15 +98,15 @@ class Search:
         if source.name not in home.inputs:
             return replace(step, origin=Definition.CONSTANT if source.name in home.values else Definition.UNDEFINED)
         step = replace(step, origin=Definition.BODY_INPUT, node=home.caller.path, op_type=home.caller.node.op_type)
-        given = _argument(home, source.name)
+        given = argument(home, source.name)
         if given is None:
             return step
         if depth == 0:
             return replace(step, truncated=True)
-        outside = _Source(home.caller.graph, given, source.facet, source.relevant if home.is_call else None)
+        outside = StepSource(home.caller.graph, given, source.facet, source.relevant if home.is_call else None)
         return replace(step, sources=tuple(self._source_steps([outside], depth)))
 
-    def _source_steps(self, sources: Iterable[_Source], depth: int) -> Iterator[Link]:
+    def _source_steps(self, sources: Iterable[StepSource], depth: int) -> Iterator[Link]:
         for source in sources:
             skipped = 0
             if not self.every:
@@ -117,7 +117,7 @@ class Search:
             if step.origin is not Definition.CONSTANT or skipped:
                 yield replace(step, skipped_nodes=skipped)
 
-    def _skip_forwarding(self, source: _Source) -> tuple[_Source, int]:
+    def _skip_forwarding(self, source: StepSource) -> tuple[StepSource, int]:
         """The tensor at the start of a path of nodes that only forward its dims, and the length of the path."""
         skipped = 0
         while source.facet is Facet.SHAPE and source.relevant and skipped < 100_000:
@@ -126,7 +126,7 @@ class Search:
             if home is None or producer is None or (home.path, source.name, source.facet) in self._seen:
                 break
             place, slot = producer
-            sources = list(self._sources(place, slot, source))
+            sources = list(self.sources(place, slot, source))
             if len(sources) != 1 or sources[0].facet is not Facet.SHAPE or self.bodies.bodies(place):
                 break
             if sources[0].relevant is None or not source.relevant <= sources[0].relevant:
@@ -134,7 +134,7 @@ class Search:
             source, skipped = sources[0], skipped + 1
         return source, skipped
 
-    def _operands(self, place: InferredNode, sources: list[_Source]) -> Iterator[Operand]:
+    def _operands(self, place: InferredNode, sources: list[StepSource]) -> Iterator[Operand]:
         expanded = {s.name for s in sources}
         schema = place.op.schema
         formal = [] if schema is None or place.op.function is not None else schema.inputs
@@ -151,7 +151,8 @@ class Search:
 
     # relevant inputs
 
-    def _sources(self, place: InferredNode, slot: int, source: _Source) -> Iterator[_Source]:
+    def sources(self, place: InferredNode, slot: int, source: StepSource) -> Iterator[StepSource]:
+        """Yield what the output at `slot` of a node, to be explained as `source`, derives from."""
         node, body = place.node, place.graph
         inner = self.bodies.bodies(place)
         if inner:
@@ -161,7 +162,7 @@ class Search:
         facts = {n: body.fact(n) or UNKNOWN for n in names}
         value = body.values.get(node.output[slot], UNKNOWN)
         if place.op.traits.outputs_dims and slot == 0 and source.facet is Facet.VALUES:
-            yield from (_Source(body, n, Facet.SHAPE, source.relevant) for n in names[:1])
+            yield from (StepSource(body, n, Facet.SHAPE, source.relevant) for n in names[:1])
             return
         relevant = facet_dims(value, source.facet) if source.relevant is None else source.relevant
         relevant = frozenset(relevant)
@@ -174,7 +175,7 @@ class Search:
                 if facet is not None and (name, facet) not in found:
                     found[name, facet] = None
         for (name, facet), part in found.items():
-            yield _Source(body, name, facet, None if part is None else frozenset(part))
+            yield StepSource(body, name, facet, None if part is None else frozenset(part))
 
     def _operands_of(self, relevant: frozenset[Dim], node: NodePath) -> frozenset[Dim]:
         """For the symbols in `relevant` that `node` generated, the symbols on which they depend."""
@@ -303,7 +304,7 @@ def _carries_sizes(value: Value) -> bool:
 # subgraphs and function bodies
 
 
-def _argument(body: InferredGraph, name: str) -> str | None:
+def argument(body: InferredGraph, name: str) -> str | None:
     """The name of the operand that the owner of `body` passes for the formal input `name`; None if it passes none."""
     assert body.caller is not None, "the main graph has no caller"
     node, position = body.caller.node, body.inputs.index(name)
@@ -314,8 +315,8 @@ def _argument(body: InferredGraph, name: str) -> str | None:
 
 
 def _through_bodies(
-    place: InferredNode, slot: int, inner: list[tuple[str, InferredGraph]], source: _Source
-) -> Iterator[_Source]:
+    place: InferredNode, slot: int, inner: list[tuple[str, InferredGraph]], source: StepSource
+) -> Iterator[StepSource]:
     """Yield the sources of an output of a node with bodies: outputs of the bodies, and the initial values of states.
 
     slot    position of the output
@@ -337,7 +338,7 @@ def _through_bodies(
         given = [(first + (slot if slot < states else states), source.facet if slot < states else Facet.SHAPE)]
     for position, facet in given:
         if position < len(node.input) and node.input[position]:
-            yield _Source(place.graph, node.input[position], facet, None)
+            yield StepSource(place.graph, node.input[position], facet, None)
     for attribute, body in inner:
         if at < len(body.outputs):
-            yield _Source(body, body.outputs[at], source.facet, None if attribute else source.relevant)
+            yield StepSource(body, body.outputs[at], source.facet, None if attribute else source.relevant)

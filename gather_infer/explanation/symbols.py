@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from dataclasses import dataclass, field
 from typing import Final
 
 from gather_infer.contract import Contract, DimsLine, Relation
@@ -27,13 +27,27 @@ def explained_symbol(inference: Inference, name: str, suggest: Callable[[str], t
 
     Raises UnknownName if the run has no symbol `name`.
     """
-    cause = inference.causes.get(name)
     if name not in known_symbols(inference):
         raise UnknownName("symbol", name, known_symbols(inference))
+    derived = contract(inference, rules=inference.rules).contract
+    uses = _uses(inference, {name}).get(name, _Uses())
+    return _explanation(inference, name, derived, uses, suggest(name) if name in inference.causes else ())
+
+
+def explained_symbols(inference: Inference, derived: Contract) -> Iterator[SymbolExplanation]:
+    """Yield the explanation of every symbol, without suggestions; `derived` is the contract of the model."""
+    names = known_symbols(inference)
+    uses = _uses(inference, set(names))
+    for name in names:
+        yield _explanation(inference, name, derived, uses.get(name, _Uses()), ())
+
+
+def _explanation(
+    inference: Inference, name: str, derived: Contract, uses: _Uses, suggestions: tuple[str, ...]
+) -> SymbolExplanation:
+    cause = inference.causes.get(name)
     resolved, interface_dims = _resolved_dim(inference, list(_interface_dims(inference, name)))
     equals = None if resolved is None or name in free_symbols(resolved) else resolved
-    uses = [(title, facets) for title, facets in _uses(inference, name) if facets]
-    derived = contract(inference, rules=inference.rules).contract
     contract_lines = tuple(line for line in (*derived.lines, *_independent_nonempty(derived)) if name in line.symbols)
     return SymbolExplanation(
         model=inference.model.name,
@@ -45,10 +59,10 @@ def explained_symbol(inference: Inference, name: str, suggest: Callable[[str], t
         declared=inference.declared.symbol_bounds(name),
         contract_lines=contract_lines,
         assumptions=tuple(a for a in inference.assumptions if name in free_symbols(a.dim)),
-        shapes=sum(Facet.SHAPE in facets for _, facets in uses),
-        elements=sum(Facet.VALUES in facets for _, facets in uses),
-        examples=tuple(title for title, _ in islice(uses, _SHOWN)),
-        suggestions=() if cause is None else suggest(name),
+        shapes=uses.shapes,
+        elements=uses.elements,
+        examples=tuple(uses.examples),
+        suggestions=suggestions,
         rename="" if cause is not None or equals is not None else _rename(inference, interface_dims),
     )
 
@@ -127,13 +141,31 @@ def _bounds(inference: Inference, name: str) -> Interval:
     return scope.symbol_bounds(name)
 
 
-def _uses(inference: Inference, name: str) -> Iterator[tuple[str, set[Facet]]]:
-    """Yield the title `graph/name` of each tensor, with the facets that contain the symbol: none, one or both."""
+@dataclass(slots=True)
+class _Uses:
+    """Numbers of tensors that have a symbol in their dims, and in their elements; titles of the first ones."""
+
+    shapes: int = 0
+    elements: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+def _uses(inference: Inference, names: set[str]) -> dict[str, _Uses]:
+    """The uses of each symbol in `names` that a tensor has; a tensor has the title `graph/name`."""
+    found: dict[str, _Uses] = {}
     for path, values in inference.scopes.items():
         label = inference.labels[path]
         for known, value in values.items():
-            facets = {f for f in Facet if any(name in free_symbols(dim) for dim in facet_dims(value, f))}
-            yield f"{label}/{known}" if label else known, facets
+            in_shape, in_elements = (
+                {name for dim in facet_dims(value, facet) for name in free_symbols(dim)} & names for facet in Facet
+            )
+            for name in in_shape | in_elements:
+                uses = found.setdefault(name, _Uses())
+                uses.shapes += name in in_shape
+                uses.elements += name in in_elements
+                if len(uses.examples) < _SHOWN:
+                    uses.examples.append(f"{label}/{known}" if label else known)
+    return found
 
 
 def _rename(inference: Inference, interface_dims: tuple[InterfaceDim, ...]) -> str:

@@ -272,6 +272,13 @@ class CheckReport(NamedTuple):
     statistics: bool = False
 
 
+class PageReport(NamedTuple):
+    """The inference that a page shows, and the verdicts on its accesses."""
+
+    inference: Inference
+    verdicts: Sequence[Verdict]
+
+
 class CostReport(NamedTuple):
     """The cost of a model, with options of the report.
 
@@ -321,6 +328,8 @@ COST: ResultKind[CostReport] = ResultKind(
     },
     "many:costed_text",
 )
+PAGE: ResultKind[PageReport] = ResultKind({OutputFormat.TEXT: "page:page_text"})
+"""The command prints a summary; the page itself is a file."""
 CODE: ResultKind[str] = ResultKind(
     {OutputFormat.TEXT: "explain:code_text", OutputFormat.JSON: "explain:code_json"},
 )

@@ -38,6 +38,7 @@ EXITS = {
     "rename M --output y=w -o out.onnx": (0, 0),
     "unfreeze M --dim '*.1=width' -o out.onnx": (2, 0),
     "compose M M -o out.onnx": (2, 0),
+    "page M -o out.html": (0, 0),
     "explain M y": (0, 0),
     "cost M": (0, 0),
     "tensors M": (0, 0),

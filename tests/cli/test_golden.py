@@ -130,6 +130,7 @@ CASES = {
     "help-optimize": "optimize --help",
     "help-freeze": "freeze --help",
     "help-unfreeze": "unfreeze --help",
+    "help-page": "page --help",
     "help-extract": "extract --help",
     "help-compose": "compose --help",
     "help-rename": "rename --help",

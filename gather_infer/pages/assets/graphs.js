@@ -1,0 +1,160 @@
+// Drawings of graphs, laid out when the page was made.
+
+const SMALLEST_SCALE = 0.15;
+const LARGEST_SCALE = 3;
+
+// An SVG that the pointer, the wheel and the keys move and scale, with its buttons.
+function viewport(label, [width, height], layers, tallest) {
+  const margin = 24;
+  const full = { x: -margin, y: -margin, width: width + 2 * margin, height: height + 2 * margin };
+  const view = { ...full };
+  const picture = svg("svg", { class: "graph", tabindex: 0, role: "group", "aria-label": label }, layers);
+  const frame = () => ({ width: picture.clientWidth || 800, height: picture.clientHeight || 400 });
+  const show = () => picture.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+  const zoom = (factor, atX = view.x + view.width / 2, atY = view.y + view.height / 2) => {
+    const scale = frame().width / (view.width / factor);
+    if (scale > LARGEST_SCALE || (scale < SMALLEST_SCALE && factor < 1)) return;
+    view.x = atX - (atX - view.x) / factor;
+    view.y = atY - (atY - view.y) / factor;
+    view.width /= factor;
+    view.height /= factor;
+    show();
+  };
+  const move = (dx, dy) => {
+    view.x += dx;
+    view.y += dy;
+    show();
+  };
+  // Text stays readable: the whole drawing if it fits at 60 % or more, else its top.
+  const fit = () => {
+    const room = frame();
+    const scale = Math.min(1.1, Math.max(room.width / full.width, 0.6));
+    view.width = room.width / scale;
+    view.height = room.height / scale;
+    view.x = full.x - (view.width - full.width) / 2;
+    view.y = full.height < view.height ? full.y - (view.height - full.height) / 2 : full.y;
+    show();
+  };
+  picture.style.height = `${Math.min(tallest, Math.max(160, full.height))}px`;
+  const keys = {
+    "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: fit,
+    ArrowLeft: () => move(-view.width / 8, 0), ArrowRight: () => move(view.width / 8, 0),
+    ArrowUp: () => move(0, -view.height / 8), ArrowDown: () => move(0, view.height / 8),
+  };
+  picture.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in keys)) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+  picture.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && document.activeElement !== picture) return; // the page scrolls
+    event.preventDefault();
+    const box = picture.getBoundingClientRect();
+    const x = view.x + ((event.clientX - box.left) / box.width) * view.width;
+    const y = view.y + ((event.clientY - box.top) / box.height) * view.height;
+    zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, x, y);
+  }, { passive: false });
+  let from = null;
+  picture.addEventListener("pointerdown", (event) => {
+    from = { x: event.clientX, y: event.clientY };
+  });
+  addEventListener("pointermove", (event) => {
+    if (!from || !event.buttons) return;
+    const scale = view.width / frame().width;
+    move((from.x - event.clientX) * scale, (from.y - event.clientY) * scale);
+    from = { x: event.clientX, y: event.clientY };
+  });
+  addEventListener("pointerup", () => {
+    from = null;
+  });
+  new ResizeObserver(fit).observe(picture);
+  show();
+  const controls = make(
+    "div", { class: "controls" },
+    button("+", () => zoom(1.25), { "aria-label": "Zoom in" }), button("−", () => zoom(0.8), { "aria-label": "Zoom out" }),
+    button("Fit", fit, { "aria-label": "Fit the drawing" }),
+  );
+  return make("div", { class: "graph-frame" }, picture, controls);
+}
+
+function edgePath(points) {
+  const path = [`M ${points[0]} ${points[1]}`];
+  for (let i = 2; i < points.length; i += 2) {
+    const [x, y, nextX, nextY] = [points[i - 2], points[i - 1], points[i], points[i + 1]];
+    const middle = (y + nextY) / 2;
+    path.push(x === nextX ? `L ${nextX} ${nextY}` : `C ${x} ${middle} ${nextX} ${middle} ${nextX} ${nextY}`);
+  }
+  return path.join(" ");
+}
+
+function arrow(points) {
+  const [x, y] = points.slice(-2);
+  return svg("path", { class: "arrow", d: `M ${x} ${y} l -4 -7 l 8 0 z` });
+}
+
+function boxElement({ x, y, width, height, lines, kind, label, action }) {
+  const fits = Math.floor((width - 16) / 6.7);
+  const texts = lines.map((line, i) => {
+    const top = y + height / 2 + (lines.length === 1 ? 4 : i ? 16 : -3);
+    return svg("text", { x: x + width / 2, y: top, class: i ? "second" : "first" }, tail(line, fits));
+  });
+  const press = (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    action();
+  };
+  return svg(
+    "g", { class: `box ${kind}`, role: "button", tabindex: 0, "aria-label": label, on: { click: action, keydown: press } },
+    svg("title", {}, label), svg("rect", { x, y, width, height, rx: 8 }), texts,
+  );
+}
+
+// The end of a name, which differs where beginnings are equal.
+function tail(text, fits) {
+  const name = shown(text, 400);
+  return name.length > fits ? `…${name.slice(-(fits - 1))}` : name;
+}
+
+function accessGraph(access) {
+  const { boxes, edges, size } = access.drawing;
+  const height = 46;
+  const labelled = new Set();
+  const lines = edges.map(([start, , tensor, points]) => {
+    if (!points.length) return [];
+    const parts = [svg("path", { class: "edge", d: edgePath(points) }), arrow(points)];
+    if (!labelled.has(`${start} ${tensor}`)) {
+      labelled.add(`${start} ${tensor}`);
+      const fits = Math.floor((boxes[start][4] + 20) / 6);
+      const text = types[data.tensors.type[tensor]].text;
+      parts.push(svg("text", { class: "label", x: points[0] + 6, y: points[1] + 15 }, text.length > fits ? `${text.slice(0, fits - 1)}…` : text));
+    }
+    return parts;
+  });
+  const drawn = boxes.map(([kind, position, x, y, width]) => {
+    if (kind === "tensor") {
+      const name = data.tensors.name[position];
+      const origin = producers[position] >= 0 ? "constant" : ORIGINS[data.tensors.origin[position]];
+      const action = () => openTensor(position);
+      return boxElement({ x, y, width, height, lines: [name, origin], kind: origin.split(" ").pop(), label: `${origin} ${shown(name)}`, action });
+    }
+    const [operator, label] = [operatorOf(position), data.nodes.label[position]];
+    const kinds = position === access.node ? "center" : "node";
+    const action = () => openTensor(data.nodes.outputs[position].find((tensor) => tensor !== null));
+    return boxElement({ x, y, width, height, lines: [operator, label], kind: kinds, label: `${operator} ${shown(label)}`, action });
+  });
+  return viewport("Graph around the access", size, [...lines, drawn], 520);
+}
+
+function overviewGraph() {
+  const { blocks, edges, size } = data.overview;
+  const lines = edges.map(([, , number, points]) =>
+    points.length ? [svg("path", { class: number > 1 ? "edge wide" : "edge", d: edgePath(points) }), arrow(points)] : [],
+  );
+  const drawn = blocks.map((block) => {
+    const [x, y, width, height] = block.box;
+    const texts = block.summary ? [block.label, block.summary] : [block.label, block.kind];
+    const kind = block.kind === "block" ? (block.count > 1 ? "repeated" : "node") : block.kind;
+    return boxElement({ x, y, width, height, lines: texts, kind, label: texts.map((text) => shown(text)).join(", "), action: () => openBlock(block) });
+  });
+  return viewport("The model by repeated blocks", size, [...lines, drawn], 560);
+}
