@@ -27,7 +27,7 @@ COMMANDS: Final[dict[str, Callable[[ModelProto], object]]] = {
     "fold": gather_infer.fold,
     "infer": lambda model: gather_infer.infer(model).annotated(),
     "check": gather_infer.check,
-    "contract": lambda model: gather_infer.infer(model).contract(),
+    "contract": gather_infer.contract_of,
     "cost": lambda model: gather_infer.infer(model).cost(),
 }
 

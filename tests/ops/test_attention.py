@@ -6,8 +6,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import onnxruntime as ort
 import pytest
+from onnx import parser
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
+from gather_infer import contract_of, infer
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.onnx.attention import rules
 from gather_infer.symbolic import symbol
@@ -226,3 +231,27 @@ def test_tensor_scatter_violations(inputs: Any, attributes: dict[str, Any], mess
     with pytest.raises(SpecViolation) as caught:
         call(rules, "TensorScatter", inputs, version=24, **attributes)
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize("rank", range(5))
+@pytest.mark.parametrize("version", [23, 24])
+def test_ranks_of_the_mask_that_onnxruntime_takes(rank: int, version: int) -> None:
+    """The specification lets a mask broadcast from any rank; onnxruntime refuses ranks 0 and 1."""
+    heads, dims = (2, 8, 5, 16), (2, 8, 5, 5)
+    shapes = [f"{list(heads)}"] * 3 + [f"{list(dims[4 - rank :])}"]
+    given = ", ".join(
+        f"float{shape if shape != '[]' else ''} {name}" for shape, name in zip(shapes, "qkvm", strict=True)
+    )
+    text = f'<ir_version: 10, opset_import: ["" : {version}]> g ({given}) => (float[2, 8, 5, 16] y) {{ y = Attention(q, k, v, m) }}'
+    proto = parser.parse_model(text)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(proto.SerializeToString(), options, ["CPUExecutionProvider"])
+    feeds = {i.name: np.ones([int(n) for n in i.shape], np.float32) for i in session.get_inputs()}
+    try:
+        runs = session.run(None, feeds)[0].shape == heads
+    except Fail:
+        runs = False
+    found = infer(proto)
+    assert found["y"].shape == heads and not found.diagnostics
+    assert runs == (rank >= 2) == (not contract_of(proto).contract.open)

@@ -18,6 +18,7 @@ from gather_infer.ops.semantics.preconditions import (
     merge_shape,
     normalize_axis,
     refuse_empty,
+    refuse_other_ranks,
     require_broadcast_to,
     require_divisible,
     require_rank,
@@ -149,7 +150,8 @@ def _check_mask(op: OpCall, mask: Shape, scores: Shape) -> None:
         require_broadcast_to(op, mask[:-1], scores[:-1], "attn_mask without its last axis")
     else:
         require_broadcast_to(op, mask, scores, "attn_mask")
-    for dim, wanted in zip(mask[-2:], scores[-len(mask[-2:]) :], strict=True):
+    refuse_other_ranks(op, mask, (2, 3, 4), "attn_mask")
+    for dim, wanted in zip(reversed(mask[-2:]), reversed(scores), strict=False):
         op.add_runtime_constraint((dim, "==", wanted))
 
 
