@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -47,14 +49,14 @@ def test_a_subgraph_without_inputs() -> None:
 
 
 def test_given_sizes_are_those_of_the_comparison() -> None:
-    given = {"dims": ["N=3"]}
+    given: dict[str, Any] = {"dims": ["N=3"]}
     comparison = ExtractComparison(extract(CHAIN, inputs="b", outputs="z", dims=["N=3"]), **given)
     assert comparison.proof().is_proved
     found = verify(comparison.whole, comparison.chain, 2, inference=comparison.inference)
     assert found.ok and not any(run.binding for run in found.runs)
 
 
-FAULTS = {
+FAULTS: dict[str, tuple[ModelProto, dict[str, Any], int, str]] = {
     # fault: (model, arguments of extract, position of the node, its new operator)
     "another operator": (CHAIN, {"inputs": "b", "outputs": "z"}, 0, "ReduceMax"),
     "behind a constant": (CHAIN, {"inputs": "a", "outputs": "b"}, 0, "Sub"),
@@ -137,11 +139,9 @@ def test_failures_of_the_second_model_do_not_count() -> None:
     assert not found.mismatches
 
 
-def test_large_files_are_compared(tmp_path: object) -> None:
+def test_large_files_are_compared(tmp_path: Path) -> None:
     """Weights that stay on disk, inline and external."""
-    from pathlib import Path
-
-    folder = Path(str(tmp_path))
+    folder = tmp_path
     model = parsed(
         "g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z) { a = MatMul(x, big) y = MatMul(a, far) z = Relu(x) }"
     )

@@ -468,6 +468,25 @@ def test_failed_rename_takes_the_new_data_file_back(tmp_path: Path, monkeypatch:
     assert files(tmp_path) == {"in.onnx"}
 
 
+def test_failed_rename_restores_the_old_data_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = open_model(write(everywhere(), tmp_path / "in.onnx"))
+    save(model, edited(model), tmp_path / "out.onnx", external_data="w.bin")
+    with (tmp_path / "w.bin").open("ab") as file:
+        file.write(b"old")
+    before = [(tmp_path / name).read_bytes() for name in ("out.onnx", "w.bin")]
+
+    def replace(old: Path, new: Path) -> None:
+        if new.name == "out.onnx":
+            raise PermissionError(13, "Permission denied")
+        shutil.move(old, new)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(ModelWriteError, match=r"out.onnx: Permission denied"):
+        save(model, edited(model), tmp_path / "out.onnx", external_data="w.bin")
+    assert files(tmp_path) == {"in.onnx", "out.onnx", "w.bin"}
+    assert [(tmp_path / name).read_bytes() for name in ("out.onnx", "w.bin")] == before
+
+
 def test_no_directory(tmp_path: Path) -> None:
     model = open_model(write(everywhere(), tmp_path / "in.onnx"))
     with pytest.raises(ModelWriteError, match="no such directory"):
