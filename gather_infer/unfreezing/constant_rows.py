@@ -103,6 +103,8 @@ class ConstantRows:
         dim = factors[0]
         if len(factors) != 1 or isinstance(dim, int) or not dim.symbols.isdisjoint(walk.row_symbols):
             return None
+        if len(dim.symbols) > 1 or not dim.symbols.isdisjoint(walk.image_symbols):
+            return None  # tables of positions in an image are interpolated to another size, not cut
         lengths = {symbol(name): size for name, size in walk.freed.items() if name not in walk.row_symbols}
         # the other positions of a mask may have no other operand that says what their number is
         guesses = [(at, each) for at, held in enumerate(array.shape) for each, size in lengths.items() if held == size]

@@ -15,6 +15,7 @@ from gather_infer.unfreezing.constant_rows import BROADCASTING
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import with_row_numbers
 from gather_infer.unfreezing.samples import values_of
+from gather_infer.unfreezing.windows import resized
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -77,19 +78,11 @@ def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | No
 
 
 def _with_sizes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
-    """The sizes of Resize: those of the data where they are freed and did not change."""
+    """The sizes of Resize: those of the data where they did not change, and of a value that fits the result."""
     if node.op_type != "Resize" or len(node.input) < 4 or not node.input[3]:
         return None
-    data, was = walk.environment.values.get(node.input[0]), walk.static.get(node.output[0])
-    old = walk.static.get(node.input[0])
-    if not all(isinstance(each, SymbolicTensor) and each.shape is not None for each in (data, was, old)):
-        return None
-    assert isinstance(data, SymbolicTensor) and isinstance(was, SymbolicTensor) and isinstance(old, SymbolicTensor)
-    dims = [
-        now if is_free(now, walk.freed) and before == after else after
-        for now, before, after in zip(data.shape or (), old.shape or (), was.shape or (), strict=True)
-    ]
-    return walk.with_inputs(node, {3: walk.sizes.of_shape(dims)})
+    dims = resized(walk, node)
+    return None if dims is None else walk.with_inputs(node, {3: walk.sizes.of_shape(dims)})
 
 
 def _with_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:

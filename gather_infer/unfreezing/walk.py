@@ -38,6 +38,7 @@ from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import SizeSamples, values_of
+from gather_infer.unfreezing.windows import problem_of_resize, problem_of_window
 
 Array = np.ndarray[Any, Any]
 _PLACING: Final = frozenset(
@@ -67,6 +68,7 @@ class UnfreezingWalk(Interpreter):
     freed    symbol -> the old size
     sites    symbol -> an input axis that has it
     factors  the axis factors of values that depend on a freed size
+    image_symbols  the symbols of lengths that are sizes of images: a node slides windows over them
     dependent  the values that are computed from an input with a freed size
     upper_bounds  symbol -> the largest size for which the constants of the file have rows
     row_symbols   the symbols of rows, of which each is computed alone; others are lengths
@@ -75,6 +77,7 @@ class UnfreezingWalk(Interpreter):
     placements  which of them to take, the first one unless given
     placed   the nodes of the result, in order
     added    constants of the result
+    readers  value of the file -> the nodes that read it
     """
 
     static: Mapping[str, Value]
@@ -91,6 +94,7 @@ class UnfreezingWalk(Interpreter):
         self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
         self.factors: dict[str, AxisFactors] = {}
         self.dependent: set[str] = set()
+        self.image_symbols: set[str] = set()
         self.upper_bounds: dict[str, int] = {}
         self.placed: list[Placed] = []
         self.added: dict[str, TensorProto] = {}
@@ -104,6 +108,7 @@ class UnfreezingWalk(Interpreter):
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
         self._labels: list[str] = []
+        self.readers: dict[str, list[NodeProto]] = {}
 
     # the walk
 
@@ -118,6 +123,9 @@ class UnfreezingWalk(Interpreter):
             self.sizes.note(name)
         order, _, cycle = topological(nodes)
         assert not cycle, "the model is well formed"
+        for node in nodes:
+            for name in node.input:
+                self.readers.setdefault(name, []).append(node)
         for position in order:
             self._position = position
             node = nodes[position]
@@ -216,6 +224,7 @@ class UnfreezingWalk(Interpreter):
             if self.samples.broken(implied.any_of):
                 return f"requires {implied}"
         problem = self._inner_problem(node, mark) if self._depends(node) else ""
+        problem = problem or problem_of_window(self, node)
         if problem:
             return problem
         for name in filter(None, node.output):
@@ -269,12 +278,9 @@ class UnfreezingWalk(Interpreter):
         ):
             return f"{name} has the shape {_text(found.shape)}, and {_text(other)} in the second model"
         if node.op_type == "Resize" and len(node.input) > 3 and node.input[3]:
-            axes = self.factors.get(node.input[0], ())
-            if any(
-                any(is_free(factor, self.freed) for factor in held) and isinstance(dim, int)
-                for held, dim in zip(axes, found.shape, strict=False)
-            ):
-                return f"{name} has the shape {_text(found.shape)}, its data has the axes {_texts(axes)}"
+            problem = problem_of_resize(self, node, found.shape)
+            if problem:
+                return problem
         wanted = self.regrouped(node, was.shape)
         if wanted is not None:
             if not wanted:

@@ -203,7 +203,66 @@ CASES = {
         sizes=(1, 2, 3, 7),
     ),
 }  # fmt: skip
+IMAGE = ("x.2=height", "x.3=width")
+CASES |= {
+    "an image behind a stride, as tokens and as an image again": Case(
+        "(float[1,1,4,6] x) => (float[1,1,2,3] y) <float[1,1,2,2] w = {1,2,3,4}, int64[3] s = {1,1,6}, "
+        "int64[4] u = {1,1,2,3}> "
+        "{ c = Conv<strides=[2,2]>(x, w) t = Reshape(c, s) p = Transpose<perm=[0,2,1]>(t) n = Neg(p) "
+        "q = Transpose<perm=[0,2,1]>(n) y = Reshape(q, u) }",
+        "(float[1,1,height,width] x) => (float[1,1,a,b] y) <float[1,1,2,2] w = {1,2,3,4}> "
+        "{ c = Conv<strides=[2,2]>(x, w) y = Neg(c) }",
+        IMAGE,
+        sizes=(2, 3, 4, 7),
+    ),
+    "an image enlarged to the size of another one": Case(
+        "(float[1,1,4,6] x) => (float[1,1,4,6] y) <int64[4] s = {1,1,4,6}> "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode=\"nearest\">(c, , , s) y = Add(x, r) }",
+        "(float[1,1,height,width] x) => (float[1,1,height,width] y) "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) s = Shape(x) r = Resize<mode=\"nearest\">(c, , , s) "
+        "y = Add(x, r) }",
+        IMAGE,
+        sizes=(2, 3, 4, 7),
+    ),
+    "an image enlarged to the size of the input": Case(
+        "(float[1,1,4,6] x) => (float[1,1,4,6] y) <int64[4] s = {1,1,4,6}> "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) y = Resize<mode=\"nearest\">(c, , , s) }",
+        "(float[1,1,height,width] x) => (float[1,1,height,width] y) "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) s = Shape(x) y = Resize<mode=\"nearest\">(c, , , s) }",
+        IMAGE,
+        sizes=(2, 3, 4, 7),
+    ),
+}  # fmt: skip
 REFUSED = {
+    "a table of positions in an image": (
+        "(float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,2,2] w = {1,2,3,4}, float[1,1,2,2] p = {1,2,3,9}> "
+        "{ c = Conv<strides=[2,2]>(x, w) y = Add(c, p) }",
+        ("x.2=height",),
+        "node Add#1 (Add): requires",
+    ),
+    "a table of tokens of an image": (
+        "(float[1,1,4,6] x) => (float[1,1,6] y) <float[1,1,2,2] w = {1,2,3,4}, int64[3] s = {1,1,6}, "
+        "float[1,1,6] p = {1,2,3,9,5,7}> { c = Conv<strides=[2,2]>(x, w) t = Reshape(c, s) y = Add(t, p) }",
+        IMAGE,
+        "node Add#2 (Add): requires",
+    ),
+    "an image enlarged to twice the size of a smaller one": (
+        "(float[1,1,8,8] x) => (float[1,1,4,4] y) <int64[4] s = {1,1,4,4}> "
+        "{ c = MaxPool<kernel_shape=[4,4], strides=[4,4]>(x) y = Resize<mode=\"nearest\">(c, , , s) }",
+        ("x.2=height", "x.3=width"),
+        "axis 2 of its sizes is 4",
+    ),
+    "a kernel as large as the image": (
+        "(float[1,1,4,4] x) => (float[1,1,1,1] y) { y = AveragePool<kernel_shape=[4,4]>(x) }",
+        ("x.2=height", "x.3=width"),
+        "its kernel 4 is the old size of height",
+    ),
+    "paddings of a stride that may depend on the size": (
+        "(float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,3,3] w = {1,1,1,1,1,1,1,1,1}> "
+        "{ y = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) }",
+        ("x.2=height", "x.3=width"),
+        "pads 0 and 1 before a stride of 2",
+    ),
     "a Reshape in a branch": (
         "(float[2,7,4] x, bool c) => (float[2,7,2,2] y) <int64[4] s = {2,7,2,-1}> { y = If(c) <"
         "then_branch = t () => (float[2,7,2,2] a) { a = Reshape(x, s) }, "
@@ -277,7 +336,7 @@ def feeds_of(proto: ModelProto, size: int, symbol: str) -> dict[str, Any]:
     found = {}
     for value in proto.graph.input:
         dims = value.type.tensor_type.shape.dim
-        shape = [d.dim_value or (size if d.dim_param == symbol else 3) for d in dims]
+        shape = [d.dim_value or (size if d.dim_param == symbol else 5 if d.dim_param == "width" else 3) for d in dims]
         if value.type.tensor_type.elem_type == onnx.TensorProto.INT64:
             found[value.name] = rng.integers(0, 3, shape)
         else:

@@ -1,0 +1,121 @@
+"""Windows that slide over the sizes of an image, and sizes of a Resize: what stands for the old size there.
+
+A kernel as large as its axis, and paddings that differ by one before a stride, as they are computed for the padding
+SAME, follow the size of the image in many networks. They are attributes, which are not edited: the model is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from onnx import NodeProto
+
+from gather_infer.symbolic import Dim, Expr
+from gather_infer.tensor import Shape, SymbolicTensor
+from gather_infer.unfreezing.axis_factors import is_free
+from gather_infer.unfreezing.constant_rows import BROADCASTING
+from gather_infer.unfreezing.samples import values_of
+
+if TYPE_CHECKING:
+    from gather_infer.unfreezing.walk import UnfreezingWalk
+
+_POOLING: Final = frozenset({"MaxPool", "AveragePool", "LpPool"})
+_WINDOWED: Final = _POOLING | {"Conv", "ConvTranspose", "QLinearConv", "ConvInteger"}
+_IMAGE_RANK: Final = 4
+
+
+def problem_of_window(walk: UnfreezingWalk, node: NodeProto) -> str:
+    """Why the windows of a node may stand for the old size; "" if they do not. Marks the sizes of images."""
+    if node.op_type not in _WINDOWED or node.domain not in ("", "ai.onnx") or not node.input[0]:
+        return ""
+    fact, was = walk.environment.values.get(node.input[0]), walk.static.get(node.input[0])
+    if not isinstance(fact, SymbolicTensor) or fact.shape is None or not isinstance(was, SymbolicTensor):
+        return ""
+    lists = {a.name: list(a.ints) for a in node.attribute if a.ints}
+    spatial = fact.shape[2:]
+    kernel = lists.get("kernel_shape", [])
+    strides, pads = lists.get("strides", [1] * len(spatial)), lists.get("pads", [0] * 2 * len(spatial))
+    for axis, dim in enumerate(spatial):
+        if not is_free(dim, walk.freed) or not isinstance(dim, Expr):
+            continue
+        if len(fact.shape) >= _IMAGE_RANK:
+            walk.image_symbols |= dim.symbols & walk.freed.keys() - walk.row_symbols
+        if walk.counterpart is not None:
+            continue  # the attributes are the same in both models
+        size = (was.shape or ())[axis + 2]
+        if node.op_type in _POOLING and kernel[axis] == size and size != 1:
+            return f"its kernel {kernel[axis]} is the old size of {dim}"
+        before, after = pads[axis], pads[axis + len(spatial)]
+        if strides[axis] > 1 and abs(after - before) == 1:
+            return f"pads {before} and {after} before a stride of {strides[axis]}, which may depend on {dim}"
+    return ""
+
+
+def problem_of_resize(walk: UnfreezingWalk, node: NodeProto, shape: Shape) -> str:
+    """Why a Resize keeps the old size although its data has a freed one; "" if it does not."""
+    axes = walk.factors.get(node.input[0], ())
+    for axis, (held, dim) in enumerate(zip(axes, shape, strict=False)):
+        if any(is_free(factor, walk.freed) for factor in held) and isinstance(dim, int):
+            return f"axis {axis} of its sizes is {dim}, that of its data depends on {', '.join(walk.freed)}"
+    return ""
+
+
+def resized(walk: UnfreezingWalk, node: NodeProto) -> Sequence[Dim] | None:
+    """The sizes of a Resize; None if what they stand for is not known.
+
+    An axis keeps the size of the data if it did before. Otherwise it has the size of the other operand of a node that
+    reads the result, or that of an input if no other value had this size.
+    """
+    data, was = walk.environment.values.get(node.input[0]), walk.static.get(node.output[0])
+    old = walk.static.get(node.input[0])
+    if not all(isinstance(each, SymbolicTensor) and each.shape is not None for each in (data, was, old)):
+        return None
+    assert isinstance(data, SymbolicTensor) and isinstance(was, SymbolicTensor) and isinstance(old, SymbolicTensor)
+    dims: list[Dim] = []
+    for axis, (now, before, after) in enumerate(zip(data.shape or (), old.shape or (), was.shape or (), strict=True)):
+        if not isinstance(now, Expr) or not is_free(now, walk.freed):
+            dims.append(after)
+            continue
+        if before == after:
+            dims.append(now)
+            continue
+        found = _size_of_reader(walk, node, axis)
+        if found is None:
+            found = _size_of_input(walk, now, after)
+        if found is None:
+            return None
+        dims.append(found)
+    return dims
+
+
+def _size_of_reader(walk: UnfreezingWalk, node: NodeProto, axis: int) -> Dim | None:
+    """The freed size that another operand of a reader of the result has along an axis; all of them agree."""
+    result = node.output[0]
+    rank = len(walk.factors.get(node.input[0], ()))
+    found: set[Dim] = set()
+    for reader in walk.readers.get(result, ()):
+        if reader.op_type not in BROADCASTING and not (reader.op_type == "Concat" and axis == 1):
+            joined = next((a.i for a in reader.attribute if a.name == "axis"), None)
+            if reader.op_type != "Concat" or joined is None or joined % rank == axis:
+                continue
+        for name in reader.input:
+            fact = walk.environment.values.get(name)
+            if name == result or not isinstance(fact, SymbolicTensor) or not fact.shape or len(fact.shape) != rank:
+                continue
+            if is_free(fact.shape[axis], walk.freed):
+                found.add(fact.shape[axis])
+    return found.pop() if len(found) == 1 else None
+
+
+def _size_of_input(walk: UnfreezingWalk, now: Expr, after: Dim) -> Dim | None:
+    """The size of an input that had the wanted size, if no other size fits."""
+    fitting = {
+        dim for dim in walk.sizes.held()
+        if isinstance(dim, Expr) and dim.symbols == now.symbols and next(values_of([dim], walk.samples.old)) == after
+    }  # fmt: skip
+    if len(fitting) != 1:
+        return None
+    dim = fitting.pop()
+    assert isinstance(dim, Expr), "a number is not free"
+    return dim if dim.is_symbol else None
