@@ -82,7 +82,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     section="Comparison",
     multiple=True,
     metavar="NAME",
-    help="Let proofs use a law that holds for real numbers: rows or gemm-bias; repeat it for more.",
+    help="Let proofs use a law that holds for real numbers: rows, columns or gemm-bias; repeat it for more.",
 )
 @option(
     "--rtol",

@@ -84,7 +84,7 @@ def diff(
     first, second   paths, ModelProtos, ModelFiles or onnx_graphsurgeon Graphs; never changed
     dims, inputs, ranges, rules, initializers_as_constants   as for `infer`, about both models
     outputs      output of the first model -> output of the second; by name, else by position, if not given
-    laws         names of laws that a proof may use, "rows" and "gemm-bias"; the class of such a proof says so
+    laws         names of laws that a proof may use, "rows", "columns", "gemm-bias"; the class of such a proof says so
     details      whether to compare contracts and costs too, for which each model is inferred once more
     runs         how many random inputs to run both models on if something is not proved; 0 for none
     feeds        inputs by name, an array each, which are run first

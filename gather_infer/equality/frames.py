@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gather_infer.equality.terms import Term, axis_symbol
 from gather_infer.symbolic import Dim, Expr, Scope, simplify
+from gather_infer.symbolic.normal_form import Symbol, terms_of
 from gather_infer.tensor import Shape
 
 
@@ -49,6 +50,24 @@ class Frame:
 def is_axis_symbol(name: str) -> bool:
     """Whether a symbol is an index variable."""
     return name.startswith("\0") and name[1:].isdecimal()
+
+
+def range_of(dim: Dim, frame: Frame) -> range | None:
+    """The numbers between the least and the largest value of a dim; None unless it is a sum of index variables."""
+    low, high = 0, 0
+    for monomial, coefficient in terms_of(dim):
+        extent: Dim = 1
+        if monomial:
+            atom = monomial[0]
+            if len(monomial) > 1 or not isinstance(atom, Symbol) or not is_axis_symbol(atom.name) or coefficient < 0:
+                return None
+            extent = frame.extents[int(atom.name[1:])]
+            if not isinstance(extent, int):
+                return None
+            high += coefficient * (extent - 1)
+        else:
+            low, high = low + coefficient, high + coefficient
+    return range(low, high + 1)
 
 
 def axes_of(dim: Dim) -> list[int]:

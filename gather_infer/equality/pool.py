@@ -26,7 +26,7 @@ from gather_infer.equality.arrays import (
     on_grid,
     spans,
 )
-from gather_infer.equality.frames import Frame, is_axis_symbol
+from gather_infer.equality.frames import Frame, is_axis_symbol, range_of
 from gather_infer.equality.terms import (
     Apply,
     Attributes,
@@ -63,12 +63,14 @@ class TermPool:
 
     facts      about the symbols of the models; a proof may use them
     applied    the pointwise operator of a term, applied to other operands in a frame, in normal form
+    splits_columns   whether a product read at some of its columns is the product with these columns
     context    the body that is being translated; 0 for the main graph. Facts about its indices, and the sizes of its
                results, need not hold elsewhere: another run may not enter it
     """
 
-    def __init__(self, facts: Scope, applied: Applied) -> None:
+    def __init__(self, facts: Scope, applied: Applied, *, splits_columns: bool = False) -> None:
         self.facts = facts
+        self.splits_columns = splits_columns
         self._applied = applied
         self._interned: dict[Hashable, Any] = {}
         self._serials = count()
@@ -229,8 +231,34 @@ class TermPool:
             found = self._select_piece(source.pieces, place, frame)
             if found is not None:
                 return found
+        if self.splits_columns and source.call is not None and source.call.operator[:2] == ("", "MatMul"):
+            part = self._select_columns(source, source.call, place, frame)
+            if part is not None:
+                return part
         found = self.interned(("select", source, place), lambda serial: Select(serial, source, place))
         return found if source.bounds is None else self._counted(found, source, frame)
+
+    def _select_columns(self, product: Source, call: Call, place: tuple[Dim, ...], frame: Frame) -> Term | None:
+        """An element of a product with a matrix, as one of the product with the columns that are read.
+
+        None if one column is read, which onnxruntime multiplies in another way, or all, or it is not known which.
+        """
+        data, weights = call.operands
+        columns = range_of(place[-1], frame) if place else None
+        if not isinstance(weights, Tensor) or weights.rank != 2 or columns is None or product.shape is None:
+            return None
+        number = len(columns)
+        if number < 2 or not isinstance(product.shape[-1], int) or number >= product.shape[-1]:
+            return None
+        shape = (weights.shape[0], number)
+        read = self.frame(shape)
+        part = self.tensor(
+            weights.dtype, shape, self.at(weights, (read.variables[0], read.variables[1] + columns.start), read)
+        )
+        found = self.result(
+            self.call(call.operator, call.attributes, (data, part)), 0, product.dtype, (*product.shape[:-1], number)
+        )
+        return self.select(found, (*place[:-1], place[-1] - columns.start), frame)
 
     def _counted(self, term: Select, source: Source, frame: Frame) -> Term:
         """An element that is an integer >= 0, as a dim."""
@@ -452,6 +480,7 @@ class TermPool:
             elif isinstance(top, Select):
                 place = tuple([self.move_dim(dim, index, frame) for dim in top.index])
                 is_same = place == top.index and (top.source.array is None or spans(top.source.array, place, frame))
+                is_same = is_same and not (self.splits_columns and top.source.call is not None)
                 moved[key] = top if is_same else self.select(top.source, place, frame)
             elif isinstance(top, Integer):
                 moved[key] = self.integer(top.dtype, self.move_dim(top.dim, index, frame))

@@ -111,7 +111,7 @@ class Prover:
     def _translate(self, kind: ProofClass, names_sizes: bool) -> Proof:
         opens_inexact = kind is not ProofClass.SAME_CALLS
         laws = self.laws if kind is ProofClass.LAWS else frozenset()
-        pool = TermPool(self._facts(), applied_again)
+        pool = TermPool(self._facts(), applied_again, splits_columns=Law.COLUMNS in laws)
         meanings = Meanings(pool, DimTable(pool.facts), names_sizes)
         _equate(meanings.dims, self.first)
         names = self._names()

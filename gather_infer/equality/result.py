@@ -55,10 +55,12 @@ class Law(enum.Enum):
 
     ROWS       the rows of a product with a matrix do not depend on their arrangement in axes:
                [a, m, k] x [k, n] is [a*m, k] x [k, n], reshaped
+    COLUMNS    so do its columns not: [m, k] x [k, n], cut to two columns or more, is [m, k] x these columns of [k, n]
     GEMM_BIAS  a Gemm with alpha = beta = 1 is a MatMul of its operands, transposed where it says so, and an Add
     """
 
     ROWS = "rows"
+    COLUMNS = "columns"
     GEMM_BIAS = "gemm-bias"
 
     def __str__(self) -> str:
