@@ -95,7 +95,8 @@ def constant_axes(term: Term, frame: Frame) -> list[int] | None:
 
 def is_repeated(grid: npt.NDArray[Any], axis: int) -> bool:
     """Whether the elements along an axis are equal."""
-    return bool((grid == np.take(grid, [0], axis=axis)).all())
+    first = np.take(grid, [0], axis=axis)
+    return bool((np.take(grid, [-1], axis=axis) == first).all() and (grid == first).all())
 
 
 def bits_of(dtype: DType, element: Any) -> int | bytes:

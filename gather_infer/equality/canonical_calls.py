@@ -121,6 +121,11 @@ _WINDOWED: Final = {"AveragePool": 1, "Conv": 0, "ConvTranspose": 0, "MaxPool": 
 """Operators with windows -> whether `kernel_shape` says more than the weights."""
 
 
+def is_windowed(node: Node) -> bool:
+    """Whether the key of a call of the operator depends on its operands."""
+    return not node.domain and node.op_type in _WINDOWED
+
+
 def call_attributes(node: Node, attributes: Mapping[str, Any], operands: Sequence[Operand]) -> Attributes:
     """The attributes of a node as a key, without those that have their default, or say what would be so anyway."""
     held = dict(without_defaults(node, attributes))

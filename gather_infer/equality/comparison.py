@@ -31,7 +31,6 @@ from gather_infer.equality.transported_bounds import with_bounds_of
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.constraints.given import symbols_of_inputs
-from gather_infer.ir import Model
 from gather_infer.ir.collection import rare_collections
 from gather_infer.ir.constant import Constant, read_tensor
 from gather_infer.model import ModelFile
@@ -132,7 +131,7 @@ def diff(
         (*faults, *notes, *output_notes),
         (),
         _changed_opsets(one.model, two.model),
-        _operator_counts(one.model, two.model),
+        _operator_counts(one, two),
         tuple(_changed_weights(one.model, two.model)),
         given=given,
     )
@@ -404,8 +403,8 @@ def _changed_opsets(one: ModelFile, two: ModelFile) -> dict[str, tuple[int, int]
     return {domain or "ai.onnx": versions for domain, versions in both.items() if versions[0] != versions[1]}
 
 
-def _operator_counts(one: ModelFile, two: ModelFile) -> OperatorCounts:
-    mine, its = (Counter(qualified(n.domain, n.op_type) for n in Model.of(each).nodes) for each in (one, two))
+def _operator_counts(one: Inference, two: Inference) -> OperatorCounts:
+    mine, its = (Counter(qualified(n.domain, n.op_type) for n in side.ir.nodes) for side in (one, two))
     changed = {name: (mine[name], its[name]) for name in sorted({*mine, *its}) if mine[name] != its[name]}
     return OperatorCounts((mine.total(), its.total()), changed)
 

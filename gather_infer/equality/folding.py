@@ -42,7 +42,7 @@ def folded(
 
 def constant_tensor(pool: TermPool, constant: Constant) -> Tensor:
     """A constant as a tensor of terms."""
-    return pool.whole(pool.array(DType(constant.data_type), constant.plain))
+    return pool.constant(DType(constant.data_type), constant.plain)
 
 
 def _elements(pool: TermPool, operand: Tensor | Source) -> Constant | None:

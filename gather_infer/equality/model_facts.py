@@ -5,7 +5,7 @@ A symbol that the inference has generated has no meaning until its term is known
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard, TypeVar
 
@@ -13,12 +13,13 @@ import numpy as np
 
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.pool import TermPool
+from gather_infer.equality.signatures import NodeSignatures
 from gather_infer.equality.terms import Call, Operand, Term
 from gather_infer.inference import Inference
 from gather_infer.ir.graph import Graph
 from gather_infer.symbolic import Dim, Expr, known_le, substitute, symbol
 from gather_infer.symbolic.normal_form import Symbol
-from gather_infer.tensor import Shape, SymbolicTensor, Value
+from gather_infer.tensor import UNKNOWN, Shape, SymbolicTensor, Value
 
 _K = TypeVar("_K")
 
@@ -39,6 +40,8 @@ class ModelFacts:
     is_reference: bool
     conditional: set[str] = field(default_factory=set)
     _dims: dict[Dim, Dim] = field(default_factory=dict, init=False)
+    _shapes: dict[Shape, Shape] = field(default_factory=dict, init=False)
+    _scopes: dict[Graph, Mapping[str, Value]] = field(default_factory=dict, init=False)
 
     def dim(self, dim: Dim) -> Dim:
         """A dim of the inference in the symbols of the proof."""
@@ -55,18 +58,22 @@ class ModelFacts:
         return found
 
     def shape(self, shape: Shape | None) -> Shape | None:
-        return None if shape is None else tuple([self.dim(dim) for dim in shape])
+        """A shape in the symbols of the proof; None if the rank is unknown, or a symbol lacks a meaning."""
+        if shape is None:
+            return None
+        found = self._shapes.get(shape)
+        if found is None and self.is_bound(shape):
+            found = self._shapes[shape] = tuple([self.dim(dim) for dim in shape])
+        return found
 
     def is_bound(self, dims: Iterable[Dim]) -> bool:
         """Whether no symbol in dims of the inference lacks a meaning."""
-        return all(isinstance(dim, int) or dim.symbols <= self.renamed.keys() for dim in dims)
+        known = self.renamed.keys()
+        return all(isinstance(dim, int) or dim.symbols <= known for dim in dims)
 
     def fact(self, graph: Graph, name: str) -> Value | None:
         """The fact about a value, in the symbols of the proof; None if there is none."""
-        home = graph.defining_graph(name)
-        if home is None:
-            return None
-        found = self.inference.scopes.get(home.path, {}).get(name)
+        found = self._raw(graph, name)
         if not isinstance(found, SymbolicTensor):
             return found
         values = found.values
@@ -74,8 +81,7 @@ class ModelFacts:
             renamed = np.empty(values.size, object)
             renamed[:] = [self._element(value) for value in values.flat]
             values = renamed.reshape(values.shape)
-        shape = found.shape if found.shape is not None and self.is_bound(found.shape) else None
-        return SymbolicTensor(found.dtype, self.shape(shape), values)
+        return SymbolicTensor(found.dtype, self.shape(found.shape), values)
 
     def _element(self, value: Any) -> Any:
         """A known element in the symbols of the proof; None if it is not known there."""
@@ -85,9 +91,17 @@ class ModelFacts:
 
     def raw(self, graph: Graph, name: str) -> SymbolicTensor:
         """The fact about a value in the symbols of the model; an unknown one if it is no tensor."""
+        found = self._raw(graph, name)
+        return found if isinstance(found, SymbolicTensor) else UNKNOWN
+
+    def _raw(self, graph: Graph, name: str) -> Value | None:
         home = graph.defining_graph(name)
-        found = None if home is None else self.inference.scopes.get(home.path, {}).get(name)
-        return found if isinstance(found, SymbolicTensor) else SymbolicTensor()
+        if home is None:
+            return None
+        scope = self._scopes.get(home)
+        if scope is None:
+            scope = self._scopes[home] = self.inference.scopes.get(home.path, {})
+        return scope.get(name)
 
     def bounds(self, raw: SymbolicTensor) -> tuple[Dim, Dim | None] | None:
         """The bounds of the elements of an integer tensor that are at least 0, else None."""
@@ -119,6 +133,7 @@ class Meanings:
     sizes      call, output and axis -> the symbol that is this size
     names_sizes  whether the size that a Reshape computes for -1 is named by the quotient of the others
     nonzero      dims that are not 0 in the runs that the terms are about
+    signatures   of the nodes of both models
     results      context, operator, attributes and operands -> the results of the first node that has these
     conditional  those of them, and outputs of calls, whose shapes are so only where no dim of `nonzero` is 0
     """
@@ -126,6 +141,7 @@ class Meanings:
     pool: TermPool
     dims: DimTable
     names_sizes: bool
+    signatures: NodeSignatures
     elements: dict[Term, Dim] = field(default_factory=dict)
     sizes: dict[tuple[Call, int, int], Dim] = field(default_factory=dict)
     nonzero: set[Dim] = field(default_factory=set)

@@ -8,7 +8,6 @@ operators of constants are evaluated.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from hashlib import blake2b
 from itertools import count
 from math import prod
 from typing import Any, Final, TypeAlias, TypeVar, cast
@@ -51,6 +50,11 @@ from gather_infer.value_ranges import cannot_wrap
 MAX_GRID: Final = 1 << 22
 """Largest number of elements of an array that is computed."""
 
+MAX_KEYED: Final = 256
+"""Largest number of bytes of an array that are its key; larger arrays with some equal elements are compared."""
+
+SAMPLED_ELEMENTS: Final = 16
+
 MAX_COMPARED: Final = 1 << 24
 """Largest number of bytes of an array whose equal rows are looked for."""
 
@@ -76,6 +80,7 @@ class TermPool:
         self._serials = count()
         self.context = 0
         self._frames: dict[tuple[int, Shape], Frame] = {}
+        self._arrays: dict[tuple[DType, tuple[int, ...], bytes], list[tuple[npt.NDArray[Any], Source]]] = {}
         self.index_terms: dict[str, tuple[Term, Dim | None]] = {}
         """Symbol that stands for an integer -> its term; and the size of the axis if it is a position on that axis."""
         self.element_types: dict[str, DType | None] = {}
@@ -108,10 +113,19 @@ class TermPool:
 
     def array(self, dtype: DType, bits: npt.NDArray[Any]) -> Source:
         """Constant elements, by their bits."""
-        held = tuple(bits.flat) if bits.dtype.hasobject else blake2b(np.ascontiguousarray(bits).data).digest()
-        return self.interned(
-            ("array", dtype, bits.shape, held), lambda serial: Source(serial, dtype, bits.shape, array=bits)
-        )
+        if bits.dtype.hasobject or bits.nbytes <= MAX_KEYED:
+            held = tuple(bits.flat) if bits.dtype.hasobject else bits.tobytes()
+            return self.interned(
+                ("array", dtype, bits.shape, held), lambda serial: Source(serial, dtype, bits.shape, array=bits)
+            )
+        flat = bits.reshape(-1)
+        alike = self._arrays.setdefault((dtype, bits.shape, flat[:: -(-flat.size // SAMPLED_ELEMENTS)].tobytes()), [])
+        for known, source in alike:
+            if known is bits or np.array_equal(known, bits):
+                return source
+        found = Source(next(self._serials), dtype, bits.shape, array=bits)
+        alike.append((bits, found))
+        return found
 
     def listed(self, dtype: DType | None, shape: tuple[int, ...], terms: tuple[Term, ...]) -> Source:
         """A small tensor whose elements are terms without index variables."""
@@ -175,6 +189,13 @@ class TermPool:
         assert source.shape is not None, "the source has a known rank"
         frame = self.frame(source.shape)
         return self.tensor(source.dtype, source.shape, self.select(source, frame.variables, frame))
+
+    def constant(self, dtype: DType, bits: npt.NDArray[Any]) -> Tensor:
+        """A tensor of constant elements, by their bits."""
+        if bits.size == 1:
+            return self.tensor(dtype, bits.shape, self.literal(dtype, bits_of(dtype, bits.reshape(-1)[0])))
+        source = self.array(dtype, bits)
+        return self.interned(("constant", source), lambda serial: self.whole(source))
 
     def term_of(self, tensor: Tensor) -> Term:
         """The term of all elements of a tensor, several pieces closed."""

@@ -19,11 +19,11 @@ from gather_infer.equality.obligations import Obligations
 from gather_infer.equality.pointwise import applied_again
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.result import Law, ProofClass
+from gather_infer.equality.signatures import NodeSignatures
 from gather_infer.equality.terms import Operand
 from gather_infer.equality.translation import Translation
 from gather_infer.equality.transported_bounds import facts_of
 from gather_infer.inference import Inference
-from gather_infer.ir import Model
 from gather_infer.ir.constant import read_tensor
 from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_eq, known_le, product, substitute, symbol
@@ -75,11 +75,12 @@ class Prover:
         self.first = first
         self.second = second
         self.inputs = inputs
-        self.models = Model(first.model.proto), Model(second.model.proto)
+        self.models = first.ir, second.ir
         self._access_facts = [*access_facts(first)]
         self.facts = self._facts()
         self.dims = DimTable(self.facts)
         _equate(self.dims, first)
+        self._signatures = NodeSignatures()
         self._proofs: dict[tuple[ProofClass, bool], Proof] = {}
 
     def _facts(self) -> Scope:
@@ -112,7 +113,7 @@ class Prover:
         opens_inexact = kind is not ProofClass.SAME_CALLS
         laws = self.laws if kind is ProofClass.LAWS else frozenset()
         pool = TermPool(self._facts(), applied_again, splits_columns=Law.COLUMNS in laws)
-        meanings = Meanings(pool, DimTable(pool.facts), names_sizes)
+        meanings = Meanings(pool, DimTable(pool.facts), names_sizes, self._signatures)
         _equate(meanings.dims, self.first)
         names = self._names()
         facts = ModelFacts(self.first, meanings.dims, names[0], is_reference=True)

@@ -9,7 +9,7 @@ the same term, its symbol is replaced.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -22,17 +22,12 @@ from gather_infer.equality.folding import constant_tensor, folded
 from gather_infer.equality.model_facts import Meanings, ModelFacts
 from gather_infer.equality.movement import MOVEMENTS, split
 from gather_infer.equality.named_laws import opened_by_law
-from gather_infer.equality.operators import (
-    attributes_of_node,
-    operator_of,
-    saturation,
-    with_positive_axis,
-    without_defaults,
-)
+from gather_infer.equality.operators import saturation, without_defaults
 from gather_infer.equality.pieces import combined
 from gather_infer.equality.pointwise import POINTWISE, applied, operands_broadcast
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.result import Law
+from gather_infer.equality.signatures import NodeSignature
 from gather_infer.equality.terms import (
     Attributes,
     Body,
@@ -50,16 +45,8 @@ from gather_infer.ir import Model
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, NodeId
-from gather_infer.ops import standard_rule
-from gather_infer.symbolic import (
-    DimTooLarge,
-    Expr,
-    floordiv,
-    known_eq,
-    product,
-    symbol,
-)
-from gather_infer.tensor import DType, Shape, SymbolicTensor
+from gather_infer.symbolic import DimTooLarge, Expr, floordiv, known_eq, product, symbol
+from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +72,7 @@ class Translation:
     holder: Node | None = field(default=None, init=False)
     failing: set[NodeId] = field(default_factory=set)
     loops: Counter[Hashable] = field(default_factory=Counter, init=False)
+    _known_tensors: dict[Hashable, Tensor] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         found = (each.location.node for each in self.facts.inference.diagnostics if each.is_failure)
@@ -154,22 +142,20 @@ class Translation:
         operands = [self.tensor(graph, name) for name in node.inputs]
         while operands and operands[-1] is None:
             operands.pop()
-        first = operands[0] if operands else None
-        rank = first.rank if isinstance(first, Tensor) else None
-        attributes = with_positive_axis(operator_of(node), attributes_of_node(node), rank)
+        signature = self.meanings.signatures.of(node, operands)
         raws = [self.facts.raw(graph, name) for name in node.outputs]
         if node.bodies:
-            self._compute(graph, node, operands, attributes, raws)
+            self._compute(graph, node, operands, signature, raws)
             return
-        key = operator_of(node), call_attributes(node, attributes, operands), tuple(operands), len(node.outputs)
+        key = signature.operator, signature.call_attributes(node, operands), tuple(operands), len(node.outputs)
         self.executed[node] = Execution(key, self.pool.context, self.holder)
         place = self.pool.context, key, tuple(map(bool, node.outputs))
-        if node.source in self.failing or not _is_deterministic(node):
-            self._compute(graph, node, operands, attributes, raws)
+        if node.source in self.failing or not signature.is_deterministic:
+            self._compute(graph, node, operands, signature, raws)
         elif not self._repeat(graph, node, place, raws):
-            self._compute(graph, node, operands, attributes, raws)
+            self._compute(graph, node, operands, signature, raws)
             self.meanings.results.setdefault(place, [self.tensors.get((graph, name)) for name in node.outputs])
-            if any(self._is_conditional(raw) for raw in raws):
+            if self.facts.conditional and any(self._is_conditional(raw) for raw in raws):
                 self.meanings.conditional.add(place)
 
     def _repeat(self, graph: Graph, node: Node, place: Hashable, raws: Sequence[SymbolicTensor]) -> bool:
@@ -205,7 +191,7 @@ class Translation:
         graph: Graph,
         node: Node,
         operands: Sequence[Operand],
-        attributes: Mapping[str, Any],
+        signature: NodeSignature,
         raws: Sequence[SymbolicTensor],
     ) -> None:
         """Set the outputs of a node."""
@@ -214,19 +200,20 @@ class Translation:
         known = [self._known(raw) for raw in raws]
         if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
             if node.bodies:  # they are executed, and may fail
-                self._call(graph, node, operands, self._view(graph, node, operands, attributes), raws)
+                self._call(graph, node, signature, self._view(graph, node, operands, signature, raws), raws)
             self._set(graph, node, known)
             return
-        view = self._view(graph, node, operands, attributes)
-        used = [raw.shape for raw, name in zip(raws, node.outputs, strict=True) if name]
-        if node.source not in self.failing and all(shape is not None and self.facts.is_bound(shape) for shape in used):
+        view = self._view(graph, node, operands, signature, raws)
+        if node.source not in self.failing and all(
+            result.shape is not None for result, name in zip(view.results, node.outputs, strict=True) if name
+        ):
             try:
-                opened = self._opened(view)
+                opened = self._opened(view, signature)
             except (DimTooLarge, ZeroDivisionError):
                 opened = None
             if opened is not None:
                 if len(opened) < len(node.outputs):  # the mask of a Dropout
-                    self._call(graph, node, operands, view, raws)
+                    self._call(graph, node, signature, view, raws)
                 self._set(graph, node, opened)
                 self._name_elements(raws, opened)
                 return
@@ -234,7 +221,7 @@ class Translation:
         if found is not None:
             self._set(graph, node, found)
             return
-        self._call(graph, node, operands, view, raws)
+        self._call(graph, node, signature, view, raws)
 
     def _name_inferred_size(self, graph: Graph, node: Node) -> None:
         """The size that a Reshape computes for -1: the quotient of the others, unless one of them is 0."""
@@ -280,30 +267,49 @@ class Translation:
             or not (raw.dtype.is_integer or raw.dtype is DType.BOOL)
         ):
             return None
-        elements = list(raw.values.flat)
+        elements = tuple(raw.values.flat)
+        key = raw.dtype, raw.values.shape, elements
+        found = self._known_tensors.get(key)
+        if found is None:
+            found = self._from_elements(raw.dtype, raw.values.shape, elements)
+            if found is not None:
+                self._known_tensors[key] = found
+        return found
+
+    def _from_elements(self, dtype: DType, shape: tuple[int, ...], elements: Sequence[Any]) -> Tensor | None:
         if not all(isinstance(each, (bool, int, Expr)) for each in elements) or not self.facts.is_bound(
             each for each in elements if not isinstance(each, bool)
         ):
             return None
-        dtype = raw.dtype
         terms = tuple(
             self.pool.literal(dtype, int(each))
             if isinstance(each, bool)
             else self.pool.integer(dtype, self.facts.dim(each))
             for each in elements
         )
-        return self.from_terms(dtype, raw.values.shape, terms)
+        return self.from_terms(dtype, shape, terms)
 
     def from_terms(self, dtype: DType, shape: tuple[int, ...], terms: tuple[Term, ...]) -> Tensor:
         """A small tensor with these elements; constants if all are numbers."""
+        if len(terms) == 1:
+            return self.pool.tensor(dtype, shape, terms[0])
         return self.pool.whole(self.pool.listed_or_array(dtype, shape, terms))
 
-    def _view(self, graph: Graph, node: Node, operands: Sequence[Operand], attributes: Mapping[str, Any]) -> TermView:
-        facts = [self.facts.fact(graph, name) if name else None for name in node.inputs]
-        results = []
-        for name in node.outputs:
-            found = self.facts.fact(graph, name) if name else None
-            results.append(found if isinstance(found, SymbolicTensor) else SymbolicTensor())
+    def _view(
+        self,
+        graph: Graph,
+        node: Node,
+        operands: Sequence[Operand],
+        signature: NodeSignature,
+        raws: Sequence[SymbolicTensor],
+    ) -> TermView:
+        results = [
+            SymbolicTensor(raw.dtype, self.facts.shape(raw.shape)) if name else SymbolicTensor()
+            for raw, name in zip(raws, node.outputs, strict=True)
+        ]
+
+        def read(index: int) -> Value | None:
+            return self.facts.fact(graph, node.inputs[index])
 
         def load(index: int) -> Any:
             name = node.inputs[index]
@@ -311,9 +317,9 @@ class Translation:
             constant = None if home is None else self.constant(home, name)
             return None if constant is None else constant.to_indices()
 
-        return TermView(node, self.pool, operands, facts, results, attributes, load)
+        return TermView(node, self.pool, operands, results, signature.attributes, read, load)
 
-    def _opened(self, view: TermView) -> list[Operand] | None:
+    def _opened(self, view: TermView, signature: NodeSignature) -> list[Operand] | None:
         """The outputs by the map of the operator, or the pointwise operator; None if it is a call."""
         node = view.node
         if not node.domain and node.op_type == "Split":
@@ -322,19 +328,19 @@ class Translation:
         if node.domain == MOVEMENTS.domain and (entry := MOVEMENTS.lookup(node.op_type, node.version)) is not None:
             moved = entry.movement(view)
             return None if moved is None else [moved]
-        operator, attributes = operator_of(node), view.attributes
+        operator, keyed = signature.operator, signature.key
         operands: Sequence[Operand] = view.operands
         if operator[:2] == ("", "CastLike"):
             operator, operands = ("", "Cast", 13), operands[:1]
         if operator[:2] == ("", "Cast"):
-            operator, attributes = ("", "Cast", 13), {"to": int(view.dtype or 0), **saturation(attributes)}
+            operator, attributes = ("", "Cast", 13), {"to": int(view.dtype or 0), **saturation(view.attributes)}
+            keyed = without_defaults(node, attributes)
         entry_ = POINTWISE.get(operator[:2])
         if entry_ is None or not (entry_.is_exact_for(view.dtype) or self.opens_inexact):
             return None
         tensors = [operand for operand in operands if isinstance(operand, Tensor)]
         if len(tensors) < len(operands):
             return None
-        keyed = without_defaults(node, attributes)
         pointwise = self._pointwise(view, operator, keyed, tensors)
         return None if pointwise is None else [pointwise]
 
@@ -360,12 +366,9 @@ class Translation:
     # calls
 
     def _call(
-        self, graph: Graph, node: Node, operands: Sequence[Operand], view: TermView, raws: Sequence[SymbolicTensor]
+        self, graph: Graph, node: Node, signature: NodeSignature, view: TermView, raws: Sequence[SymbolicTensor]
     ) -> None:
-        operator = operator_of(node)
-        attributes = view.attributes
-        if not _is_deterministic(node):
-            attributes = {**attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
+        operator, operands = signature.operator, view.operands
         shape = raws[0].shape if len(raws) == 1 else None
         if shape is not None and self.facts.is_bound(shape) and node.source not in self.failing:
             reduction = REDUCTIONS.get(operator[:2])
@@ -386,7 +389,10 @@ class Translation:
         place = self._place(operator, operands) if node.bodies else ()
         named = sorted(((_attribute_name(node, body), body) for body in node.bodies), key=itemgetter(0))
         bodies = tuple(self._body(node, name, body, place) for name, body in named)
-        keyed = call_attributes(node, attributes, operands)
+        keyed = signature.call_attributes(node, operands)
+        if not signature.is_deterministic:
+            attributes = {**signature.attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
+            keyed = call_attributes(node, attributes, operands)
         if named:
             keyed = (*keyed, ("\0bodies", tuple(name for name, _ in named)))
         call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
@@ -480,12 +486,6 @@ class Translation:
             return len(body.inputs), context, tuple(self.tensor(body, each) for each in body.outputs)
         finally:
             self.pool.context, self.holder = outer, holder
-
-
-def _is_deterministic(node: Node) -> bool:
-    """Whether a node has the same results whenever it has the same operands."""
-    entry = standard_rule(node.domain, node.op_type, node.version)
-    return entry is None or entry.traits.deterministic
 
 
 def _attribute_name(node: Node, body: Graph) -> str:

@@ -22,18 +22,18 @@ class TermView(NodeFacts):
     """A node with its operands as tensors of terms.
 
     operands    per input; None for an input that is left out
-    facts       about the inputs, in the symbols of the proof
-    results     facts about the outputs, in the symbols of the proof
+    results     types and shapes of the outputs, in the symbols of the proof
     attributes  with the defaults of the operator
+    read        position of an input -> the fact about it, in the symbols of the proof
     load        position of an input -> its elements if it is an integer constant
     """
 
     node: Node
     pool: TermPool
     operands: Sequence[Operand]
-    facts: Sequence[Value | None]
     results: Sequence[SymbolicTensor]
     attributes: Mapping[str, Any]
+    read: Callable[[int], Value | None]
     load: Callable[[int], npt.NDArray[Any] | None]
 
     @property
@@ -44,7 +44,7 @@ class TermView(NodeFacts):
         return self.attributes.get(name, default)
 
     def value(self, index: int) -> Value | None:
-        return self.facts[index] if index < len(self.facts) else None
+        return self.read(index) if index < len(self.node.inputs) and self.node.inputs[index] else None
 
     def array(self, index: int) -> npt.NDArray[Any] | None:
         return self.load(index) if index < len(self.operands) else None

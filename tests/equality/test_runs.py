@@ -56,6 +56,7 @@ COMPUTED: dict[str, str] = {
     "a sum of operands of two ranks": f"<{ROW}, float[3, 3] f = {{1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0}}> {{ y = Sub(f, e) }}",
     "Where by a row": "<bool[2] k = {1, 0}, float[2, 2] f = {1.0, 2.0, 3.0, 4.0}, float[2, 1] g = {5.0, 6.0}> { y = Where(k, f, g) }",
     "equal rows that differ in one element": "<float[2, 2] f = {1.0, 2.0, 1.0, 3.0}> { y = Identity(f) }",
+    "a constant that ends as it begins": "<float[3] f = {1.0, 2.0, 1.0}> { y = Identity(f) }",
     "an Add of a negative number": "<int8[3] a = {120, 121, 122}, int8[1] b = {10}> { s = Add(a, b) y = Cast<to=1>(s) }",
 }  # fmt: skip
 
@@ -168,7 +169,13 @@ EQUAL: dict[str, tuple[str, str, dict[str, Any]]] = {
 }  # fmt: skip
 
 N3 = "int64 three = {3}, int64 four = {4}, int64 one = {1}, int64 zero = {0}"
+MANY = [float(number) for number in range(150)]
 DIFFERENT: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "one of many constants": (
+        f"(float[150] x) => (y) <float[150] c = {{{', '.join(map(str, MANY))}}}> {{ y = Sub(x, c) }}",
+        f"(float[150] x) => (y) <float[150] c = {{{', '.join(map(str, [*MANY[:82], 0.5, *MANY[83:]]))}}}> {{ y = Sub(x, c) }}",
+        {"x": [0.0] * 150},
+    ),
     # zeros, NaN
     "-0.0 subtracted": (
         "(float[N] x, float[1] w) => (y) <float[1] z = {-0.0}> { s = Sub(x, z) y = Reciprocal(s) }",
