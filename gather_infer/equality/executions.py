@@ -33,8 +33,14 @@ def shared_nodes(first: Mapping[Node, Execution], second: Mapping[Node, Executio
 
 def nodes_like(nodes: Iterable[Node], first: Mapping[Node, Execution], second: Mapping[Node, Execution]) -> set[Node]:
     """The nodes of the second model that are executed like one of some nodes of the first."""
-    known = {tuple(_chain(first, node)) for node in nodes}
-    return {node for node in second if tuple(_chain(second, node)) in known}
+    known = {_place(first, node) for node in nodes}
+    return {node for node in second if _place(second, node) in known} if known else set()
+
+
+def _place(executions: Mapping[Node, Execution], node: Node) -> Hashable:
+    """Equal for nodes that are executed alike."""
+    found = executions[node]
+    return (found.context, found.key) if found.holder is None else tuple(_chain(executions, node))
 
 
 def _chain(executions: Mapping[Node, Execution], node: Node | None) -> Iterator[Hashable]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gather_infer.equality.terms import Term, axis_symbol
 from gather_infer.symbolic import Dim, Expr, Scope, simplify
 from gather_infer.symbolic.normal_form import Symbol, terms_of
@@ -14,7 +16,9 @@ class Frame:
     A term in a frame is about an element that exists, so each extent is at least 1 there.
     """
 
-    __slots__ = ("_facts", "_scope", "_simplified", "extents", "is_empty", "moved", "variables")
+    __slots__ = (
+        "_facts", "_scope", "_simplified", "broadcasts", "extents", "is_empty", "moved", "reshapes", "variables",
+    )  # fmt: skip
 
     def __init__(self, extents: Shape, facts: Scope) -> None:
         self.extents = extents
@@ -26,6 +30,10 @@ class Frame:
         )
         self.moved: dict[tuple[Term, tuple[Dim, ...]], Term] = {}
         """Term and the dims in place of its index variables -> the term in this frame."""
+        self.broadcasts: dict[tuple[Shape, ...], Sequence[tuple[Dim, ...]]] = {}
+        """Shapes of operands of a pointwise operator -> the index that is read of each."""
+        self.reshapes: dict[Shape, tuple[Dim, ...]] = {}
+        """Shape of a tensor -> the position there of the element at the index variables, in row-major order."""
         self._simplified: dict[Dim, Dim] = {}
 
     @property

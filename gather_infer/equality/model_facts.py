@@ -66,6 +66,10 @@ class ModelFacts:
             found = self._shapes[shape] = tuple([self.dim(dim) for dim in shape])
         return found
 
+    def is_shape(self, shape: Shape | None) -> bool:
+        """Whether the shape has been put in the symbols of the proof."""
+        return shape is not None and shape in self._shapes
+
     def is_bound(self, dims: Iterable[Dim]) -> bool:
         """Whether no symbol in dims of the inference lacks a meaning."""
         known = self.renamed.keys()

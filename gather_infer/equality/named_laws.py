@@ -67,7 +67,7 @@ def _gemm(view: TermView) -> Tensor | None:
         return found
     bias = view.operand(2)
     frame, shape = view.frame, view.result_shape
-    indices = None if bias is None else operands_broadcast([found.shape, bias.shape], shape, frame)
+    indices = None if bias is None else operands_broadcast((found.shape, bias.shape), shape, frame)
     if bias is None or indices is None:
         return None
     terms = tuple(view.pool.at(part, index, frame) for part, index in zip((found, bias), indices, strict=True))

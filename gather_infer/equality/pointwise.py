@@ -403,9 +403,14 @@ def _holds(wide: DType, narrow: DType) -> bool:
     return False
 
 
-def operands_broadcast(shapes: Sequence[tuple[Dim, ...]], result: tuple[Dim, ...], frame: Frame) -> list[Any] | None:
+def operands_broadcast(
+    shapes: tuple[tuple[Dim, ...], ...], result: tuple[Dim, ...], frame: Frame
+) -> Sequence[tuple[Dim, ...]] | None:
     """For each operand the index that is read at a position of the result; None if a size is undecided."""
-    found = []
+    known = frame.broadcasts.get(shapes)
+    if known is not None:
+        return known
+    found: list[tuple[Dim, ...]] = []
     for shape in shapes:
         index: list[Dim] = []
         for dim, extent, variable in zip(
@@ -418,4 +423,5 @@ def operands_broadcast(shapes: Sequence[tuple[Dim, ...]], result: tuple[Dim, ...
             else:
                 return None
         found.append(tuple(index))
+    frame.broadcasts[shapes] = found
     return found

@@ -15,13 +15,17 @@ def reshaped_index(source: Shape, target: Shape, frame: Frame) -> tuple[Dim, ...
     Both shapes are cut where the products of the sizes before the cut are equal; each part is computed by itself. None
     if a dim gets too large.
     """
+    known = frame.reshapes.get(source)
+    if known is not None:
+        return known
     index: list[Dim] = [0] * len(source)
     try:
         for axes, variables in _parts(source, target):
             _fill(index, [(a, source[a]) for a in axes], [(frame.variables[v], target[v]) for v in variables], frame)
     except DimTooLarge:
         return None
-    return tuple(index)
+    frame.reshapes[source] = tuple(index)
+    return frame.reshapes[source]
 
 
 def _parts(source: Shape, target: Shape) -> list[tuple[list[int], list[int]]]:

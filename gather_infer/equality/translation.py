@@ -88,6 +88,9 @@ class Translation:
         """The tensor of a value that a graph may read; None for the name ""."""
         if not name:
             return None
+        found = self.tensors.get((graph, name))
+        if found is not None:
+            return found
         home = graph.defining_graph(name)
         if home is None:
             return self._unknown(graph, name)
@@ -161,12 +164,13 @@ class Translation:
     def _repeat(self, graph: Graph, node: Node, place: Hashable, raws: Sequence[SymbolicTensor]) -> bool:
         """Whether another node does the same in the same runs; the results are then those of that node."""
         same = self.meanings.results.get(place)
-        if same is None or any(
-            raw.shape is not None and isinstance(s, Source) for raw, s in zip(raws, same, strict=True)
-        ):
+        if same is None:
             return False
         for raw, tensor in zip(raws, same, strict=True):
-            if isinstance(tensor, Tensor):
+            if raw.shape is not None and isinstance(tensor, Source):
+                return False
+        for raw, tensor in zip(raws, same, strict=True):
+            if isinstance(tensor, Tensor) and not self.facts.is_shape(raw.shape):
                 self._adopt(raw, tensor.shape, place)
         self._set(graph, node, same)
         self._name_elements(raws, same)
@@ -351,7 +355,7 @@ class Translation:
 
         def apply(shape: Shape, parts: Sequence[Tensor]) -> Term | None:
             frame = pool.frame(shape)
-            indices = operands_broadcast([part.shape for part in parts], shape, frame)
+            indices = operands_broadcast(tuple([part.shape for part in parts]), shape, frame)
             if indices is None:
                 return None
             terms = tuple(pool.at(part, index, frame) for part, index in zip(parts, indices, strict=True))

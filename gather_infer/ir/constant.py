@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -87,6 +88,7 @@ class Constant:
         return None
 
 
+@lru_cache(maxsize=64)
 def bits_dtype(data_type: int) -> np.dtype[Any] | None:
     """The numpy type that holds the bits of an element: object for strings; None if ONNX has no such element type."""
     if data_type == TensorProto.STRING:
