@@ -27,7 +27,8 @@ import gather_infer
 """
 
 GROUPS = {
-    "Ask": ("infer", "explain", "verdicts", "check", "check_many", "contract_of", "page", "open_model"),
+    "Ask": ("infer", "explain", "verdicts", "check", "check_many", "contract_of", "axis_provenance", "independence",
+            "page", "open_model"),
     "Many models": ("infer_many", "optimize_many", "convert_many", "contract_many", "cost_many", "ModelRun"),
     "Compare": ("diff", "Difference", "DiffVerdict", "Certificate"),
     "Change": ("fold", "optimize", "freeze", "unfreeze", "convert"),
@@ -36,6 +37,7 @@ GROUPS = {
         "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
         "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult", "FreezeResult",
         "ConversionResult", "EditResult", "RenameResult", "ComposeResult", "UnfreezeResult", "RowCheck", "Page",
+        "AxisProvenance", "AxisOrigin", "AxisFactor", "Independence", "IndependenceVerdict", "OutputIndependence",
     ),
     "Contracts at run time": ("Contract", "Violation", "emit", "Emission"),
     "Facts": (

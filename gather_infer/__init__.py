@@ -42,6 +42,16 @@ if TYPE_CHECKING:
     from gather_infer.openvino import ConversionResult, convert
     from gather_infer.pages import Page, page
     from gather_infer.passes import FreezeResult, Match, OptimizeResult, Rewrite, RewriteSet, fold, freeze, optimize
+    from gather_infer.provenance import (
+        AxisFactor,
+        AxisOrigin,
+        AxisProvenance,
+        Independence,
+        IndependenceVerdict,
+        OutputIndependence,
+        axis_provenance,
+        independence,
+    )
     from gather_infer.rules import OpCall, RuleSet
     from gather_infer.serving import Emission, emit
     from gather_infer.symbolic import Dim, Expr, parse_dim, symbol
@@ -72,6 +82,10 @@ _HOME = {
     "openvino": ("ConversionResult", "convert"),
     "pages": ("Page", "page"),
     "passes": ("FreezeResult", "OptimizeResult", "Rewrite", "RewriteSet", "Match", "fold", "freeze", "optimize"),
+    "provenance": (
+        "AxisFactor", "AxisOrigin", "AxisProvenance", "Independence", "IndependenceVerdict", "OutputIndependence",
+        "axis_provenance", "independence",
+    ),
     "rules": ("OpCall", "RuleSet"),
     "serving": ("Emission", "emit"),
     "symbolic": ("Dim", "Expr", "parse_dim", "symbol"),
@@ -84,6 +98,9 @@ _HOME = {
 
 __all__ = [
     "Access",
+    "AxisFactor",
+    "AxisOrigin",
+    "AxisProvenance",
     "Certificate",
     "CertificateRefused",
     "CheckResult",
@@ -110,6 +127,8 @@ __all__ = [
     "Extension",
     "FreezeResult",
     "GatherInferError",
+    "Independence",
+    "IndependenceVerdict",
     "Inference",
     "Location",
     "Match",
@@ -121,6 +140,7 @@ __all__ = [
     "OpCall",
     "OptimizeResult",
     "OptionalType",
+    "OutputIndependence",
     "Page",
     "Problem",
     "RenameResult",
@@ -140,6 +160,7 @@ __all__ = [
     "ValueRange",
     "Verdict",
     "Violation",
+    "axis_provenance",
     "check",
     "check_many",
     "compose",
@@ -154,6 +175,7 @@ __all__ = [
     "extract",
     "fold",
     "freeze",
+    "independence",
     "infer",
     "infer_many",
     "load_extension",

@@ -150,6 +150,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "GI321": (Severity.WARNING, "an integer that an index is computed from may overflow its element type"),
     "GI322": (Severity.WARNING, "a dim that an input leaves open must have one fixed size"),
     "GI323": (Severity.WARNING, "a tensor addressed by index has 2^31 elements or more"),
+    "GI324": (Severity.NOTE, "the rows of a dynamic batch are not independent: a node combines them"),
     # edits
     "GI401": (Severity.NOTE, "a node could be folded but was left alone"),
     # contracts
@@ -220,6 +221,7 @@ ADVICE: dict[str, str] = {
     "GI321": "Compute indices in int64, or bound the values of the narrow type with a Clip.",
     "GI322": "Declare the size if it is intended; else the inputs of the node may be swapped, or of the wrong axis.",
     "GI323": "Split the table, or make sure that the kernels of the device count elements in 64 bits.",
+    "GI324": "If requests are batched together, a result may depend on the others: reduce over other axes.",
     "GI401": "Raise `--max-growth` if the constant may be that large; otherwise the message gives the reason.",
     "GI501": "Narrow `--range` or `--dim` to the contract line, or enlarge the table that the node reads.",
     "GI502": "Declare it with `--range` or `--dim` if the callers of the model guarantee it; else check each request.",

@@ -76,8 +76,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "explanation": (
         {
-            "contract", "diagnostic", "errors", "inference", "lazy", "model", "node_ids", "trail", "rules", "symbolic",
-            "tensor", "validate",
+            "contract", "diagnostic", "errors", "inference", "lazy", "model", "node_ids", "provenance", "trail",
+            "rules", "symbolic", "tensor", "validate",
         },
         set(),
     ),
@@ -115,7 +115,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "checks": (
         {
             "diagnostic", "domains", "errors", "extensions", "inference", "ir", "lazy", "model", "node_ids", "pool",
-            "rules", "value_ranges", "symbolic", "tensor", "validate",
+            "provenance", "rules", "value_ranges", "symbolic", "tensor", "validate",
         },
         {"numpy", "onnx"},
     ),
@@ -134,10 +134,17 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         },
         {"onnx"},
     ),
+    "provenance": (
+        {
+            "errors", "inference", "ir", "lazy", "model", "node_facts", "node_ids", "ops", "rules", "runtimes",
+            "symbolic", "tensor", "trail", "validate", "verification",
+        },
+        {"numpy", "onnx"},
+    ),
     "unfreezing": (
         {
             "diagnostic", "domains", "errors", "inference", "ir", "model", "node_ids", "passes", "progress",
-            "rules", "runtimes", "symbolic", "tensor", "trail", "validate", "verification",
+            "provenance", "rules", "runtimes", "symbolic", "tensor", "trail", "validate", "verification",
         },
         {"numpy", "onnx"},
     ),
@@ -198,6 +205,7 @@ RESULTS = {
     "gather_infer.checks.result",
     "gather_infer.editing.result",
     "gather_infer.equality.result",
+    "gather_infer.provenance.result",
     "gather_infer.unfreezing.result",
 }
 """The modules of result dataclasses, the only modules that `report` may import from the layers that make results."""
@@ -470,6 +478,7 @@ MIN_LINES = 40
 SHORT = {
     # a shorter module: why it stands alone
     "catalog/family.py": "a file summary imports it, and no other rules",
+    "checks/dependent_rows.py": "a module for each check",
     "checks/large_tensors.py": "a module for each check",
     "checks/node_order.py": "a module for each check",
     "compat/basic_optimization.py": "the entry of a child process",

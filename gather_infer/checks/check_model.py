@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.checks.check_set import CheckSet, user_findings
 from gather_infer.checks.declared_types import declared_type_findings
+from gather_infer.checks.dependent_rows import dependent_row_findings
 from gather_infer.checks.dim_names import shared_name_findings
 from gather_infer.checks.divisors import divisor_findings
 from gather_infer.checks.element_types import element_type_findings
@@ -89,6 +90,7 @@ def check(
         *shared_name_findings(inference, locations),
         *overflow_findings(inference, locations),
         *large_tensor_findings(inference, locations),
+        *dependent_row_findings(inference, locations),
         *user_findings(checks, inference, locations),
     ]
     if not file.foreign_format:

@@ -10,6 +10,7 @@ from gather_infer.diagnostic import Diagnostic
 from gather_infer.inference.result import TrustedAnnotation
 from gather_infer.lazy import resolve
 from gather_infer.node_ids import NodePath
+from gather_infer.provenance.result import AxisOrigin, Independence
 from gather_infer.symbolic import Dim, Interval
 from gather_infer.tensor import Value
 from gather_infer.trail import Assumption, Cause, Constraint
@@ -112,6 +113,8 @@ class Explanation:
     unknown_because      cause of an unknown element type or rank; None if both are known or the cause is not found
     trusted_annotations  declared types that the chain relies on
     model                name of the file
+    axes                 the origin of each axis; empty outside the main graph, and for an unknown rank
+    independence         of the rows of the model, for an output of the model; None for others, or without a batch
 
     `str` returns the output of `gather-infer explain`.
     """
@@ -128,6 +131,8 @@ class Explanation:
     unknown_because: Cause | None = None
     trusted_annotations: tuple[TrustedAnnotation, ...] = ()
     model: str = ""
+    axes: tuple[AxisOrigin, ...] = ()
+    independence: Independence | None = None
 
     def __repr__(self) -> str:
         return f"<Explanation of {f'{self.scope}/' if self.scope else ''}{self.name}: {self.value}>"

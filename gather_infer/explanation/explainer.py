@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from gather_infer.diagnostic import Diagnostic
@@ -20,6 +21,9 @@ from gather_infer.inference.tensor_table import is_glob, unknown_rank_cause
 from gather_infer.model.model_loading import ModelLike, to_model_file, with_constants
 from gather_infer.model.paths import joined_label
 from gather_infer.node_ids import MAIN, NodePath
+from gather_infer.provenance.axes import axis_provenance_of
+from gather_infer.provenance.result import AxisProvenance, Independence
+from gather_infer.provenance.row_verdicts import default_axes, independence_of
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Interval, free_symbols
 from gather_infer.trail import Constraint
@@ -181,7 +185,19 @@ class Explainer:
             findings=tuple(d for d in inference.diagnostics if _is_about(d, visited, is_incomplete)),
             trusted_annotations=tuple(b for b in inference.trusted_annotations if b.node in visited),
             model=self._file.name,
+            axes=self._axes.get(name, ()) if not body.path.steps else (),
+            independence=self._independence if not body.path.steps and name in inference.outputs else None,
         )
+
+    @cached_property
+    def _axes(self) -> AxisProvenance:
+        return axis_provenance_of(self.inference)
+
+    @cached_property
+    def _independence(self) -> Independence | None:
+        """The verdict on the rows of the first dynamic axis 0; None if there is none."""
+        axes = default_axes(self.inference)
+        return independence_of(self.inference, axes) if axes else None
 
     def _suggestions(self, body: InferredGraph, name: str, is_unknown: bool) -> Suggestions:
         """A `Suggestions` object for tensor `name` of `body`.

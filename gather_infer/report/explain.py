@@ -18,6 +18,7 @@ from gather_infer.explanation.chain import (
     SymbolExplanation,
 )
 from gather_infer.report.findings import diagnostics_text
+from gather_infer.report.independence import axes_json, independence_json
 from gather_infer.report.json import (
     SCHEMA,
     Json,
@@ -52,6 +53,9 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
     explanation = report.explanation
     title = f"{explanation.scope}/{explanation.name}" if explanation.scope else explanation.name
     lines = [f"{printable(title)}   {_type(explanation.value)}", *_chain(explanation.step, 1)]
+    if any(len(origin.factors) > 1 for origin in explanation.axes) or (view.verbose and explanation.axes):
+        lines.append(printable(f"  axes: {', '.join(map(str, explanation.axes))}"))
+    lines += _rows(explanation)
     if explanation.unknowns:
         lines += ["", "  generated symbols:"]
     for unknown in explanation.unknowns:
@@ -80,6 +84,16 @@ def explanation_text(report: ExplanationReport, view: View = PLAIN) -> list[str]
     if explanation.findings:
         lines += ["", *diagnostics_text(explanation.findings, report.model)]
     return lines
+
+
+def _rows(explanation: Explanation) -> list[str]:
+    """The verdict on the rows of an output of the model."""
+    found = explanation.independence
+    output = None if found is None else next((o for o in found.outputs if o.name == explanation.name), None)
+    if found is None or output is None:
+        return []
+    reason = f" ({output.explanation})" if output.reason else ""
+    return [printable(f"  rows of {found.rows} independent: {output.verdict}{reason}")]
 
 
 def _fitted(line: str, width: int | None) -> list[str]:
@@ -321,6 +335,8 @@ def explanation_json(report: ExplanationReport) -> dict[str, Json]:
         "scope": explanation.scope,
         "name": explanation.name,
         "type": type_json(explanation.value),
+        "axes": axes_json(explanation.axes),
+        "independence": None if explanation.independence is None else independence_json(explanation.independence),
         "step": _step_json(explanation.step),
         "unknowns": [
             {"symbol": u.symbol, **cause_json(u.cause), "suggestions": list(u.suggestions)}

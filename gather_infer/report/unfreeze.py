@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.report.diff import proof_lines, proof_members
 from gather_infer.report.findings import findings_text
+from gather_infer.report.independence import independence_json
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count, fitted, printable
@@ -38,6 +39,7 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
         if result.fixed:
             names = printable(", ".join(result.fixed))
             lines += fitted(f"  still fixed, as it depends on no freed size: {names}", view.width, "    ")
+        lines += _independence_lines(result, view)
         lines += _row_lines(result, view)
         if report.edits:
             lines += edits_text(result.edits, view)
@@ -49,12 +51,24 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
     return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
 
 
+def _independence_lines(result: UnfreezeResult, view: View) -> list[str]:
+    """The verdict for each symbol of rows; the cause of another verdict than `proved` with its node."""
+    lines: list[str] = []
+    for symbol, found in result.independence.items():
+        cause = found.cause
+        reason = "" if cause is None else f" ({cause.explanation})"
+        lines += fitted(
+            f"  rows of {printable(symbol)} independent: {found.verdict}{printable(reason)}", view.width, "    "
+        )
+    return lines
+
+
 def _row_lines(result: UnfreezeResult, view: View) -> list[str]:
     rows = result.rows
     if rows is None:
         return []
     if rows.faults:
-        return fitted(f"  refused: {printable(rows.faults[0])}", view.width, "    ")
+        return fitted(f"  refused: {printable(result.why_refused)}", view.width, "    ")
     if rows.skipped:
         return fitted(
             f"  refused: rows not compared: {printable(rows.skipped)}; --no-verify leaves this out", view.width, "    "
@@ -79,6 +93,7 @@ def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
         "rows": None
         if rows is None
         else {"runs": list(rows.runs), "skipped": rows.skipped or None, "faults": list(rows.faults)},
+        "independence": [independence_json(found) for found in result.independence.values()],
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
         "proof": None if report.proof is None else proof_members(report.proof),
         "like_proof": None if report.like_proof is None else proof_members(report.like_proof),

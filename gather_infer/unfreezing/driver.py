@@ -23,6 +23,7 @@ from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
+from gather_infer.provenance.row_verdicts import independence_of
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
@@ -152,6 +153,9 @@ def _unfrozen(
         like=None if other is None else other.model,
         like_sizes={} if other is None else dict(other.sizes),
     )
+    if blocked is None and after is not None:
+        axes = {name: {site.input: site.axis for site in sites[name]} for name in walk.row_symbols}
+        result = replace(result, independence={name: independence_of(after, found) for name, found in axes.items()})
     if blocked is None and verify:
         assert after is not None, "there is a result"
         progress(lambda: "running rows together and alone")

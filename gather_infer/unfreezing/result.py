@@ -10,6 +10,7 @@ from gather_infer.errors import GatherInferError, UsageError
 from gather_infer.model import ModelFile
 from gather_infer.model.edits import RemoveNode
 from gather_infer.passes.result import PassResult
+from gather_infer.provenance.result import Independence
 
 
 class Blocked(GatherInferError):
@@ -49,6 +50,7 @@ class UnfreezeResult(PassResult):
     rows      the check of the rows; None if it was not asked for
     dropped   symbols that stay numbers in a partial result -> why they are refused
     like      the second model that the result equals at `like_sizes`; None if there was none
+    independence   symbol of rows -> whether the rows of the result are independent
     """
 
     freed: Mapping[str, int]
@@ -60,6 +62,7 @@ class UnfreezeResult(PassResult):
     dropped: Mapping[str, str] = field(default_factory=dict)
     like: ModelFile | None = None
     like_sizes: Mapping[str, int] = field(default_factory=dict)
+    independence: Mapping[str, Independence] = field(default_factory=dict)
 
     @property
     def removals(self) -> list[RemoveNode]:
@@ -77,7 +80,15 @@ class UnfreezeResult(PassResult):
             return f"{self.blocked.node}: {self.blocked.reason}"
         if self.rows is None or self.rows.ok:
             return ""
-        return self.rows.faults[0] if self.rows.faults else f"rows not compared: {self.rows.skipped}"
+        if not self.rows.faults:
+            return f"rows not compared: {self.rows.skipped}"
+        return "; ".join((self.rows.faults[0], *self.mixing))
+
+    @property
+    def mixing(self) -> tuple[str, ...]:
+        """The nodes that mix rows, with their path to an output."""
+        causes = (found.cause for found in self.independence.values())
+        return tuple(cause.explanation for cause in causes if cause is not None and cause.mixes)
 
     def __repr__(self) -> str:
         return f"<UnfreezeResult of {self.source.name}: refused>" if self.refused else PassResult.__repr__(self)

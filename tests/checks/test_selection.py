@@ -53,14 +53,14 @@ WRONG = {
     "GI999": f"no code begins with 'GI999'; there are {ALL}",
     "foo": f"no code begins with 'foo'; there are {ALL}",
     "E5": f"no code begins with 'E5'; there are {ALL}",
-    "GI333": "no code begins with 'GI333'; there are GI301 to GI310, GI321 to GI323",
-    "GI3x": "no code begins with 'GI3x'; there are GI301 to GI310, GI321 to GI323",
+    "GI333": "no code begins with 'GI333'; there are GI301 to GI310, GI321 to GI324",
+    "GI3x": "no code begins with 'GI3x'; there are GI301 to GI310, GI321 to GI324",
     "GI503": "no code begins with 'GI503'; there are GI501, GI502",
     "301": "no code begins with '301'; did you mean 'GI301'?",
     "GI3O1": "no code begins with 'GI3O1'; did you mean 'GI301'?",
     "gi-0301": "no code begins with 'gi-0301'; did you mean 'GI301'?",
     "GI301 gi302": "no code begins with 'GI301 gi302'; codes are joined by commas: GI301,gi302",
-    "GI301 foo": "no code begins with 'GI301 foo'; there are GI301 to GI310, GI321 to GI323",
+    "GI301 foo": "no code begins with 'GI301 foo'; there are GI301 to GI310, GI321 to GI324",
 }
 
 
