@@ -134,7 +134,7 @@ class PageTables:
         return key
 
     def _facts(self, value: SymbolicTensor) -> list[Json]:
-        """The elements of a small integer or bool tensor, or bounds of all elements, as text with their symbols."""
+        """The known integer or bool elements as text, with their symbols; else bounds of all elements, as text."""
         is_float = value.dtype is not None and value.dtype.is_float
         names: set[str] = set()
         if value.values is not None and not is_float:
@@ -146,7 +146,6 @@ class PageTables:
                 text = f" = {value.values.size} known elements"
         elif value.value_range is not None and not is_float:
             ends = (value.value_range.lo, value.value_range.hi)
-            names = {name for end in ends if isinstance(end, Expr) for name in end.symbols}
             text = f" in {' .. '.join('' if end is None else str(end) for end in ends)}"
         else:
             return []

@@ -175,7 +175,7 @@ function symbolElement(position, isTitled) {
     terms(
       ["Comes from", where], symbol.equals !== null && symbol.equals !== undefined && ["Equals", shown(String(symbol.equals))],
       bounds && ["In every run", bounds],
-      ["Limited by", limits.length ? listOf(limits, lineElement, 8) : "no line of the contract"],
+      ["Limited by", limits.length ? listOf(limits, (line) => lineElement(line), 8) : "no line of the contract"],
       (symbol.assumptions ?? []).length && ["Assumed", listOf(symbol.assumptions, (each) => `${each.lower === null ? `${each.dim} <= ${each.upper}` : `${each.dim} >= ${each.lower}`}: ${shown(each.reason, 300)}`, 4)],
       ["Carried by", `${counted(carriers, "tensor")}, highlighted in the table`],
     ),
@@ -188,14 +188,15 @@ function contractLines() {
 }
 
 // A line of the contract, with whether it holds at the current sizes.
-function lineElement(line) {
-  const where = line.nodes.length ? [" — ", nameElement(line.nodes[0]), line.nodes.length > 1 ? ` and ${line.nodes.length - 1} more` : ""] : [];
+function lineElement(line, ...marks) {
+  const where = line.nodes.length ? [nameElement(line.nodes[0]), line.nodes.length > 1 ? ` and ${line.nodes.length - 1} more` : ""] : [];
   const states = line.relations.map(holds);
   const broken = states.length > 0 && states.every((state) => state === false);
   return make(
     "span", { class: broken ? "line broken" : "line" }, shown(line.sentence, 400),
     line.tight ? "" : make("span", { class: "badge", title: "A run that breaks it may still succeed" }, "sufficient"),
     broken ? make("span", { class: "badge violated" }, "broken at these sizes") : "",
+    marks,
     make("span", { class: "muted" }, where),
   );
 }

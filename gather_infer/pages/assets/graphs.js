@@ -4,7 +4,8 @@ const SMALLEST_SCALE = 0.15;
 const LARGEST_SCALE = 3;
 
 // An SVG that the pointer, the wheel and the keys move and scale, with its buttons.
-function viewport(label, [width, height], layers, tallest) {
+// `focus` is the height at which a drawing that does not fit opens.
+function viewport(label, [width, height], layers, tallest, focus = 0) {
   const margin = 24;
   const full = { x: -margin, y: -margin, width: width + 2 * margin, height: height + 2 * margin };
   const view = { ...full };
@@ -25,14 +26,14 @@ function viewport(label, [width, height], layers, tallest) {
     view.y += dy;
     show();
   };
-  // Text stays readable: the whole drawing if it fits at 60 % or more, else its top.
+  // Text stays readable: the whole drawing if it fits at 60 % or more, else the part around the focus.
   const fit = () => {
     const room = frame();
     const scale = Math.min(1.1, Math.max(room.width / full.width, 0.6));
     view.width = room.width / scale;
     view.height = room.height / scale;
     view.x = full.x - (view.width - full.width) / 2;
-    view.y = full.height < view.height ? full.y - (view.height - full.height) / 2 : full.y;
+    view.y = full.height < view.height ? full.y - (view.height - full.height) / 2 : Math.min(Math.max(full.y, focus - view.height * 0.6), full.y + full.height - view.height);
     show();
   };
   picture.style.height = `${Math.min(tallest, Math.max(160, full.height))}px`;
@@ -104,8 +105,8 @@ function boxElement({ x, y, width, height, lines, kind, label, action }) {
     action();
   };
   return svg(
-    "g", { class: `box ${kind}`, role: "button", tabindex: 0, "aria-label": label, on: { click: action, keydown: press } },
-    svg("title", {}, label), svg("rect", { x, y, width, height, rx: 8 }), texts,
+    "g", { class: `box ${kind}`, role: "button", tabindex: 0, on: { click: action, keydown: press } },
+    svg("rect", { x, y, width, height, rx: 8 }, svg("title", {}, label)), texts,
   );
 }
 
@@ -125,7 +126,8 @@ function accessGraph(access) {
     if (!labelled.has(`${start} ${tensor}`)) {
       labelled.add(`${start} ${tensor}`);
       const fits = Math.floor((boxes[start][4] + 20) / 6);
-      const text = types[data.tensors.type[tensor]].text;
+      const { text: whole, facts } = types[data.tensors.type[tensor]];
+      const text = facts?.startsWith(" in") ? whole.slice(0, -facts.length) : whole;
       parts.push(svg("text", { class: "label", x: points[0] + 6, y: points[1] + 15 }, text.length > fits ? `${text.slice(0, fits - 1)}…` : text));
     }
     return parts;
@@ -142,7 +144,7 @@ function accessGraph(access) {
     const action = () => openTensor(data.nodes.outputs[position].find((tensor) => tensor !== null));
     return boxElement({ x, y, width, height, lines: [operator, label], kind: kinds, label: `${operator} ${shown(label)}`, action });
   });
-  return viewport("Graph around the access", size, [...lines, drawn], 520);
+  return viewport("Graph around the access", size, [...lines, drawn], 520, boxes.find(([kind, position]) => kind === "node" && position === access.node)[3] + height);
 }
 
 function overviewGraph() {

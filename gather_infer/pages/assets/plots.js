@@ -13,6 +13,13 @@ function ticks(low, high, number) {
   return found;
 }
 
+// Ticks at round numbers of the unit that `format` prints: powers of 1024 for bytes.
+function valueTicks(most, format) {
+  if (format !== bytes) return ticks(0, most, 4);
+  const unit = 1024 ** Math.floor(Math.log(most) / Math.log(1024));
+  return ticks(0, most / unit, 4).map((tick) => tick * unit);
+}
+
 // xs and ys are numbers; `marked` is the x of a vertical line.
 function linePlot({ label, xs, ys, xTitle, format, isArea, marked, xFormat = (x) => digits(Math.round(x)) }) {
   const { width, height, left, right, top, bottom } = PLOT;
@@ -23,7 +30,7 @@ function linePlot({ label, xs, ys, xTitle, format, isArea, marked, xFormat = (x)
   const points = xs.map((value, i) => `${x(value).toFixed(1)} ${y(ys[i]).toFixed(1)}`);
   const path = `M ${points.join(" L ")}`;
   const parts = [
-    ticks(0, most, 4).map((tick) => [
+    valueTicks(most, format).map((tick) => [
       svg("line", { class: "grid", x1: left, x2: width - right, y1: y(tick), y2: y(tick) }),
       svg("text", { class: "tick", x: left - 8, y: y(tick) + 4, "text-anchor": "end" }, format(tick)),
     ]),
@@ -94,6 +101,21 @@ function against(symbol, low, high) {
   sizes[symbol] = kept;
   formulaCache.clear();
   return found;
+}
+
+// The symbol whose growth costs most at the current sizes.
+function steepest(positions) {
+  const growth = (position) => {
+    const kept = sizes[position];
+    sizes[position] = kept * 16n;
+    formulaCache.clear();
+    const cost = number(formula(data.cost.macs[1])) + number(peak());
+    sizes[position] = kept;
+    return cost;
+  };
+  const costs = new Map(positions.slice(0, 40).map((position) => [position, growth(position)]));
+  formulaCache.clear();
+  return [...costs].reduce((best, each) => (each[1] > best[1] ? each : best), [positions[0], -1])[0];
 }
 
 function byOperator(quantities) {

@@ -76,8 +76,13 @@ class RowTable {
     this.space.style.height = `${this.order.length * this.height}px`;
     const rows = Math.max(2, Math.min(this.order.length, this.visible));
     this.element.style.maxHeight = `${rows * this.height + 46}px`;
-    this.fits = Math.max(16, Math.floor((this.head.children[this.nameColumn]?.clientWidth || 300) / 7.4));
     this.render();
+    const width = this.space.firstChild?.children[this.nameColumn]?.clientWidth;
+    const fits = Math.max(16, Math.floor((width || 300) / 7.4));
+    if (fits !== this.fits) {
+      this.fits = fits;
+      this.render();
+    }
   }
 
   render(isPrinting = false) {

@@ -132,12 +132,13 @@ function costSection() {
 
 function plotsElement(positions) {
   const box = make("div", { class: "plots" });
-  let chosen = positions[0];
+  let chosen = positions.length ? steepest(positions) : undefined;
   const figure = (title, plot) => make("figure", {}, make("figcaption", {}, title), plot);
   const select = make(
     "select", { "aria-label": "Symbol of the plots", on: { change: () => { chosen = Number(select.value); update(); } } },
     positions.slice(0, 200).map((position) => make("option", { value: position }, shown(symbols[position].symbol, 60))),
   );
+  if (chosen !== undefined) select.value = chosen;
   const picker = make("label", { class: "picker" }, "Plot against ", select);
   const update = () => {
     const parts = [];
@@ -172,7 +173,7 @@ function plotsElement(positions) {
 function contractSection() {
   const { lines, nonempty, declared, open } = data.contract;
   const box = make("div", {});
-  const group = (title, items) => (items.length ? [make("h3", {}, title), listOf(items, (line) => make("span", {}, lineElement(line), " ", line.symbols.map(symbolButton)), 30)] : []);
+  const group = (title, items) => (items.length ? [make("h3", {}, title), listOf(items, (line) => lineElement(line, " ", line.symbols.map(symbolButton)), 30)] : []);
   const update = () => box.replaceChildren(
     ...[
       group("A run fails, or may fail, unless", lines.filter((line) => !line.is_huge_limit)), group("Not empty", nonempty), group("Declared", declared),
@@ -251,7 +252,7 @@ function searchText(row) {
   return searchTexts[row];
 }
 
-const search = make("input", { type: "search", id: "search", placeholder: "Search tensors", "aria-label": "Search tensors by name, operator, type or cause", autocomplete: "off", spellcheck: "false" });
+const search = make("input", { type: "search", id: "search", placeholder: "Search tensors", "aria-label": "Search tensors by name, operator, type or cause", spellcheck: "false" });
 const tensorStatus = make("p", { class: "note", role: "status" });
 
 function applyTensorFilter() {
