@@ -26,6 +26,8 @@ def require_sound(sizes: list[Size], edges: list[Edge], layout: Layout) -> None:
         assert 0 <= top < bottom <= layout.height
         for x, y, other_right, other_bottom in rectangles[:i]:
             assert right <= x or other_right <= left or bottom <= y or other_bottom <= top
+            if y == top:
+                assert right + COLUMN_GAP - 1 <= x or other_right + COLUMN_GAP - 1 <= left
     for (start, end), route in zip(edges, layout.routes, strict=True):
         if start == end:
             assert route == ()

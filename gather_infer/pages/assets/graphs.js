@@ -29,7 +29,7 @@ function viewport(label, [width, height], layers, tallest, focus = 0) {
   // Text stays readable: the whole drawing if it fits at 60 % or more, else the part around the focus.
   const fit = () => {
     const room = frame();
-    const scale = Math.min(1.1, Math.max(room.width / full.width, 0.6));
+    const scale = Math.max(0.6, Math.min(1.1, room.width / full.width, room.height / full.height));
     view.width = room.width / scale;
     view.height = room.height / scale;
     view.x = full.x - (view.width - full.width) / 2;
@@ -93,11 +93,11 @@ function arrow(points) {
   return svg("path", { class: "arrow", d: `M ${x} ${y} l -4 -7 l 8 0 z` });
 }
 
-function boxElement({ x, y, width, height, lines, kind, label, action }) {
-  const fits = Math.floor((width - 16) / 6.7);
+function boxElement({ x, y, width, height, lines, kind, label, action, cut = tail }) {
+  const fits = (i) => Math.floor((width - 16) / (i ? 6.4 : 7.6));
   const texts = lines.map((line, i) => {
     const top = y + height / 2 + (lines.length === 1 ? 4 : i ? 16 : -3);
-    return svg("text", { x: x + width / 2, y: top, class: i ? "second" : "first" }, tail(line, fits));
+    return svg("text", { x: x + width / 2, y: top, class: i ? "second" : "first" }, cut(line, fits(i)));
   });
   const press = (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
@@ -114,6 +114,11 @@ function boxElement({ x, y, width, height, lines, kind, label, action }) {
 function tail(text, fits) {
   const name = shown(text, 400);
   return name.length > fits ? `…${name.slice(-(fits - 1))}` : name;
+}
+
+function head(text, fits) {
+  const name = shown(text, 400);
+  return name.length > fits ? `${name.slice(0, fits - 1)}…` : name;
 }
 
 function accessGraph(access) {
@@ -156,7 +161,7 @@ function overviewGraph() {
     const [x, y, width, height] = block.box;
     const texts = block.summary ? [block.label, block.summary] : [block.label, block.kind];
     const kind = block.kind === "block" ? (block.count > 1 ? "repeated" : "node") : block.kind;
-    return boxElement({ x, y, width, height, lines: texts, kind, label: texts.map((text) => shown(text)).join(", "), action: () => openBlock(block) });
+    return boxElement({ x, y, width, height, lines: texts, kind, label: texts.map((text) => shown(text)).join(", "), action: () => openBlock(block), cut: head });
   });
   return viewport("The model by repeated blocks", size, [...lines, drawn], 560);
 }
