@@ -174,7 +174,7 @@ def test_floor_division_rounds_down(browser: Browser) -> None:
         )
         assert browser.texts("#interface .sized") == [
             f"float32[1, 1, {size}]",
-            f"float32[1, 1, {evaluate(dim, dict(N=size))}]",
+            f"float32[1, 1, {evaluate(dim, {'N': size})}]",
         ]
 
 

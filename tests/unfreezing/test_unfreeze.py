@@ -248,7 +248,7 @@ REFUSED = {
     ),
     "an image enlarged to twice the size of a smaller one": (
         "(float[1,1,8,8] x) => (float[1,1,4,4] y) <int64[4] s = {1,1,4,4}> "
-        "{ c = MaxPool<kernel_shape=[4,4], strides=[4,4]>(x) y = Resize<mode=\"nearest\">(c, , , s) }",
+        '{ c = MaxPool<kernel_shape=[4,4], strides=[4,4]>(x) y = Resize<mode="nearest">(c, , , s) }',
         ("x.2=height", "x.3=width"),
         "axis 2 of its sizes is 4",
     ),
