@@ -243,10 +243,14 @@ def _holds(relation: tuple[Dim, str, Dim], facts: Scope) -> bool | None:
 
 
 def _equate(dims: DimTable, inference: Inference) -> None:
-    """Use the equations that hold in every run in which the model succeeds."""
-    for constraint in inference.constraints:
-        if constraint.relation == "==":
-            dims.equate(constraint.left, constraint.right)
+    """Use the equations that hold in every run in which the model succeeds; short ones first, which simplify others."""
+    equations = [(each.left, each.right) for each in inference.constraints if each.relation == "=="]
+    for left, right in sorted(equations, key=lambda sides: sum(_size(side) for side in sides)):
+        dims.equate(left, right)
+
+
+def _size(dim: Dim) -> int:
+    return 0 if isinstance(dim, int) else dim.size
 
 
 def shape_of(inference: Inference, name: str) -> tuple[Dim, ...]:

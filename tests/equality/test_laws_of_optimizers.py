@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gather_infer import DiffVerdict, diff, infer
+from fixtures.feeds import FOLDER
+from gather_infer import DiffVerdict, diff, infer, optimize
 from gather_infer.verification import verify
 from tests.verification.models import model
 
@@ -80,3 +81,10 @@ def test_equal_models_are_proved_and_run_alike(name: str) -> None:
 def test_near_misses_are_not_proved(name: str) -> None:
     before, after = map(model, DIFFERENT[name])
     assert diff(before, after, runs=0).verdict is DiffVerdict.UNKNOWN
+
+
+def test_a_short_equation_simplifies_a_long_one_before_it() -> None:
+    """The windows of swin: an equation of products comes before those of its factors."""
+    path = FOLDER / "swin-torchscript.onnx"
+    found = diff(path, optimize(path).file, runs=0, details=False)
+    assert found.is_proved, found.obligations
