@@ -41,7 +41,15 @@ def by_labels(step: RowStep, labels: AxisLabels) -> list[State]:
     """The states of the outputs of an operator with axis labels."""
     operands = operands_of(step, labels)
     _require_no_numbers(step, labels, operands)
-    return [_output(step, labels, operands, output) for output in step.outputs]
+    return [_output_or_lost(step, labels, operands, output) for output in step.outputs]
+
+
+def _output_or_lost(step: RowStep, labels: AxisLabels, operands: Sequence[LabelledOperand], output: int) -> State:
+    """The state of one output: others may mix rows, as the indices of a MaxPool do."""
+    try:
+        return _output(step, labels, operands, output)
+    except RowsLost as error:
+        return error.state
 
 
 def operands_of(step: RowStep, labels: AxisLabels) -> list[LabelledOperand]:

@@ -11,7 +11,7 @@ from gather_infer.provenance.axis_labels import AxisLabels, Role, labels_of
 from gather_infer.provenance.label_transfer import by_labels
 from gather_infer.provenance.movement_labels import stepped_axes
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import CONSTANT, Digit, Kind, RowNumber, Rows, State
+from gather_infer.provenance.states import CONSTANT, Digit, Kind, RowNumber, Rows, RowsLost, State
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import Shape, format_shape
 
@@ -255,7 +255,8 @@ def _joined_numbers(step: RowStep, labels: AxisLabels, states: Sequence[Rows], a
         columns += state.columns if state.columns is not None else [state.number] * width
     bare = replace(step, states=[state.with_(number=None, columns=None) for state in states])
     (found,) = by_labels(bare, labels)
-    assert isinstance(found, Rows), "a blocked input raises"
+    if not isinstance(found, Rows):
+        raise RowsLost(found)
     x = labels.outputs[0]
     place = None if found.digit is None else (x[found.digit.axis], found.digit.inner)
     for state in states:

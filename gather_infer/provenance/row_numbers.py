@@ -90,7 +90,8 @@ def _combined(step: RowStep, labels: AxisLabels, number: RowNumber) -> Rows:
     """The elementwise result with a number; all numbers have to be at the place of the rows."""
     states = [state.with_(number=None, columns=None) if isinstance(state, Rows) else state for state in step.states]
     (found,) = by_labels(replace(step, states=states), labels)
-    assert isinstance(found, Rows), "a blocked input raises"
+    if not isinstance(found, Rows):
+        raise RowsLost(found)
     made = labels.outputs[0]
     for index, state in enumerate(step.states):
         if not isinstance(state, Rows) or not state.has_numbers:

@@ -86,6 +86,8 @@ PROVED: Final = {
 }  # fmt: skip
 
 MIXED: Final = {
+    "Range: compared": "h = Shape(x) b = Gather(h, o) r = Range(o, b, one) k = Less(r, one) f = Cast <to = 1> (k) u = Unsqueeze(f, a) y = Mul(x, u) <int64 o = {0}, int64 one = {1}, int64[2] a = {1, 2}>",
+    "ScatterElements: the first row": "(float[B, 4] x) => y = ScatterElements <axis = 0> (x, i, c) <int64[1, 4] i = {0, 0, 0, 0}, float[1, 4] c = {1, 2, 3, 4}>",
     "MaxPool: indices": "y, i = MaxPool <kernel_shape = [2]> (x)",
     "Slice: up to an input": "(float[B, 4] x, int64[B] z) => m = ReduceMax(z) e = Reshape(m, o) s = Slice(x, n, e, o) y = Relu(s) <int64[1] n = {0}, int64[1] o = {1}>",
     "elementwise: rows with each other row": "(float[B, 1] x) => t = Transpose <perm = [1, 0]> (x) y = Add(x, t)",
@@ -142,6 +144,8 @@ MIXED: Final = {
 }  # fmt: skip
 
 OPEN: Final = {
+    "ConstantOfShape: a size from elements": "(float[B, 4] x, int64[B] z) => m = ReduceMax(z) y = ConstantOfShape(m) w = Relu(x)",
+    "RandomUniform": "r = RandomUniform <shape = [4, 6]> () y = Add(x, r)",
     "softmax of a constant over rows": "h = Shape(x) u = ConstantOfShape(h) s = Softmax <axis = 0> (u) y = Mul(x, s)",
     "NonZero": "y = NonZero(x)",
     "Unique": "y = Unique(x)",

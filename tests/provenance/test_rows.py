@@ -125,6 +125,11 @@ STATIC = {
     "a constant with equal rows": ("(float[2, 3] x) => y = Add(x, c) <float[2, 3] c = {1, 2, 3, 1, 2, 3}>", True),
     "a constant with other rows": ("(float[2, 3] x) => y = Add(x, c) <float[2, 3] c = {1, 2, 3, 1, 2, 4}>", False),
     "a constant along another axis of 2": ("(float[2, 2, 3] x) => y = Add(x, c) <float[2, 3] c = {1, 2, 3, 1, 2, 4}>", True),
+    "MatMul of rows with rows": ("(float[2, 3] x) => t = Transpose <perm = [1, 0]> (x) y = MatMul(x, t)", False),
+    "Gemm over rows": ("(float[2, 2] x) => y = Gemm <transA = 1> (x, c) <float[2, 2] c = {1, 2, 3, 4}>", False),
+    "sorted rows": ("(float[2, 3] x) => y, i = TopK <axis = 0> (x, k) <int64[1] k = {2}>", False),
+    "joined with other rows": ("(float[2, 3] x) => y = Concat <axis = 0> (x, c) <float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
+    "the first row written": ("(float[2, 3] x) => y = ScatterElements <axis = 0> (x, i, c) <int64[2, 3] i = {0, 0, 0, 0, 0, 0}, float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
     "a scale that keeps the size": ("(float[2, 2, 3] x) => y = Resize(x, , s) <float[3] s = {1.4, 1, 1}>", False),
     "a position that absorbs the rows": ("(float[2, 2, 3] x) => y = Reshape(x, s) z = Softmax <axis = 0> (y) <int64[2] s = {2, -1}>", False),
 }  # fmt: skip
