@@ -18,7 +18,7 @@ from gather_infer.ir.dead_code import eliminate_all_dead_code
 from gather_infer.ir.write_back import to_proto
 from gather_infer.model import ModelFile
 from gather_infer.model.apply import apply
-from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveNode
+from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import MAIN
@@ -123,6 +123,7 @@ def _unfrozen(
     if blocked is None:
         journal = Journal(_edits(source.proto, walk))
         proto = _without_dead_code(apply(journal, source.proto), source.proto)
+        journal = Journal([*_kept_edits(journal, proto), *_dead_code(journal, source.proto, proto)])
         _clear_bodies(proto, set(freed.values()))
         _open_inputs(proto, sites)
         del proto.graph.value_info[:]
@@ -281,6 +282,32 @@ def _without_dead_code(proto: ModelProto, before: ModelProto) -> ModelProto:
     model = Model(proto)
     eliminate_all_dead_code(model, lambda node: node.outputs[0] not in dead_before and not node.bodies)
     return to_proto(model)
+
+
+def _kept_edits(journal: Journal, after: ModelProto) -> Iterator[Edit]:
+    """The edits without the new nodes and constants that nothing reads in the result."""
+    held = {name for node in after.graph.node for name in node.output} | {t.name for t in after.graph.initializer}
+    for edit in journal.edits:
+        if isinstance(edit, InsertNodes):
+            made = {name for node in edit.nodes for name in node.output if name}
+        else:
+            made = {edit.tensor.name} if isinstance(edit, AddInitializer) else set()
+        if not made or not made.isdisjoint(held):
+            yield edit
+
+
+def _dead_code(journal: Journal, before: ModelProto, after: ModelProto) -> Iterator[Edit]:
+    """The removals of nodes and constants of the file that nothing reads any more."""
+    held = {name for node in after.graph.node for name in node.output}
+    removed = {edit.node for edit in journal.edits if isinstance(edit, RemoveNode)}
+    reason = "nothing reads it any more"
+    for position, node in enumerate(before.graph.node):
+        if position not in removed and held.isdisjoint(node.output):
+            yield RemoveNode(by=NAME, reason=reason, node=position)
+    constants = {tensor.name for tensor in after.graph.initializer}
+    for tensor in before.graph.initializer:
+        if tensor.name not in constants:
+            yield RemoveInitializer(by=NAME, reason=reason, name=tensor.name)
 
 
 def _unread(proto: ModelProto) -> set[str]:

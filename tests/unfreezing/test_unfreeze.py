@@ -484,6 +484,18 @@ def test_a_slice_by_attributes() -> None:
     assert "cuts [0:2] out of an axis of batch" in unfreeze(model(text, opset=9), BATCH).why_refused
 
 
+def test_the_journal_lists_what_nothing_reads_any_more() -> None:
+    text = (
+        "(float[2,3] x) => (float[2,3] y) <int64[1] a = {2}, int64[1] b = {3}> "
+        "{ s = Concat<axis=0>(a, b) e = Expand(x, s) y = Neg(e) }"
+    )
+    static = model(text)
+    result = unfreeze(static, BATCH)
+    dead = [edit for edit in result.journal.edits if edit.reason == "nothing reads it any more"]
+    assert len(dead) == 1 and [node.op_type for node in result.proto.graph.node] == ["Expand", "Neg"]
+    assert any("Concat" in line for line in result.edits)
+
+
 def test_a_pattern_names_an_axis_of_all_inputs() -> None:
     static = model("(float[2,3] x, float[2,3] z) => (float[2,3] y) { y = Add(x, z) }")
     result = unfreeze(static, ["*.0=batch"])

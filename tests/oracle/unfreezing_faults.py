@@ -1,0 +1,109 @@
+# ruff: noqa: E501  (a fault per line)
+"""Faults planted in `gather_infer.unfreezing`: its tests have to fail with each of them.
+
+    python -m tests.oracle.unfreezing_faults [--only N ...] [--first N] [--count N]
+
+The machinery is that of `prover_faults`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tests.oracle.prover_faults import Fault, main
+
+UNFREEZING: Final = Path("gather_infer", "unfreezing")
+TESTS: Final = ("tests/unfreezing/test_unfreeze.py", "tests/unfreezing/test_like.py")
+
+
+def tests_for(module: str) -> list[str]:
+    """The files of tests, in the order in which they are run for a fault in a module."""
+    is_of_two = module in ("counterpart", "explained_constants")
+    return list(reversed(TESTS) if is_of_two else TESTS)
+
+
+FAULTS: Final = tuple(
+    Fault(*each, package=UNFREEZING)
+    for each in (
+        # walk
+        ("walk", "if finding.severity is Severity.ERROR:", "if finding.severity is None:", "errors of a rule do not matter"),
+        ("walk", "if self.samples.broken([(constraint.left, constraint.relation, constraint.right)]):", "if not constraint:", "constraints do not matter"),
+        ("walk", "if self.samples.broken(implied.any_of):", "if not implied:", "implied constraints do not matter"),
+        ("walk", "        if wanted is not None:\n", "        if wanted is not None and not wanted:\n", "shapes decide where a Reshape has the size"),
+        ("walk", "self.factors[name] = tuple(held[axis] for axis in perm)", "self.factors[name] = tuple(held)", "a Transpose keeps the order of the sizes"),
+        ("walk", "return max(held, key=len, default=whole(dim))", "return whole(dim)", "merged axes are forgotten behind other operators"),
+        ("walk", "            self._producers[name] = changed\n", "            pass\n", "copies are made of the nodes before their edits"),
+        ("walk", "self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))", "self.upper_bounds[name] = max(most - rest, self.upper_bounds.get(name, 0)) + 1", "a table has a row more"),
+        ("walk", "            found = found[first:] + found[:first]\n", "            pass\n", "the first place of a size of 1 is taken always"),
+        ("walk", "if any(is_free(dim, self.freed) for dim in shape):\n", "if not shape:\n", "nodes in branches fit"),
+        ("walk", "if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]", "if each", "the second model does not choose between places"),
+        ("walk", "            inputs[position] = found\n        return self.with_inputs(node, inputs) if inputs else node", "        return node", "constants that differ are left as they are"),
+        # axis_factors
+        ("axis_factors", "    for factor in reversed([factor for axis in axes for factor in axis]):", "    for factor in [factor for axis in axes for factor in axis]:", "strides grow from the first axis"),
+        ("axis_factors", "        if all(factors is not None for factors in found):\n", "        if found:\n", "a place that cuts a size is one"),
+        ("axis_factors", "return not is_alone, axis == len(target) - 1 > 0, not is_outermost, axis", "return axis", "the first axis that can hold a size does"),
+        ("axis_factors", "digit.stride % strides[axis] == 0\n", "True\n", "a size can begin in the middle of an axis"),
+        ("axis_factors", "sorted(digits, key=lambda each: -each.stride)", "sorted(digits, key=lambda each: each.stride)", "the innermost size of an axis is the first"),
+        ("axis_factors", "return (*found, inner) if inner != 1 else tuple(found)", "return (inner, *found) if inner != 1 else tuple(found)", "a freed size is the innermost of its axis"),
+        ("axis_factors", "return isinstance(dim, Expr) and not dim.symbols.isdisjoint(free)", "return isinstance(dim, Expr) and dim.is_symbol", "merged sizes are not free"),
+        # constant_rows
+        ("constant_rows", "if np.array_equal(split, np.broadcast_to(first, split.shape)):", "if split.size:", "all constants have equal rows"),
+        ("constant_rows", "if broadcasts and len(factors) == 1:", "if len(factors) == 1:", "each operator broadcasts"),
+        ("constant_rows", "return step if np.array_equal(rows, np.take(rows, [0], axis) + numbers * step) else None", "return step", "all integers are progressions"),
+        ("constant_rows", "        if not (step == 1).all():\n", "        if step.size < 0:\n", "all progressions count by 1"),
+        ("constant_rows", "        if first.any() or first.size > 1:\n", "        if first.size < 0:\n", "all progressions begin at 0"),
+        ("constant_rows", "        if any(len(found) != 1 for found in values):\n            return None\n", "", "all masks compare two positions"),
+        ("constant_rows", "limit = changes[0] - (rows - 1)", "limit = changes[0] - rows", "masks are one off"),
+        ("constant_rows", "return is_small if values[0][0] else walk.emit(\"Not\", [is_small])", "return is_small", "masks are those of small steps"),
+        ("constant_rows", "or not dim.symbols.isdisjoint(walk.row_symbols):", "or dim.symbols.isdisjoint(walk.freed):", "rows of a batch are cut out of a table"),
+        ("constant_rows", "        if len(dim.symbols) > 1 or not dim.symbols.isdisjoint(walk.image_symbols):\n            return None  # tables", "        if len(dim.symbols) > 2:\n            return None  # tables", "tables of images are cut"),
+        ("constant_rows", "        walk.limit(dim, array.shape[axis])\n", "", "a table that is cut fits any length"),
+        ("constant_rows", "found = walk.emit(\"Expand\", [walk.constant(first), walk.sizes.of_shape(shape)])", "found = walk.constant(first)", "rows are not repeated where the operator needs them"),
+        # operand_edits
+        ("operand_edits", "            again = with_row_numbers(walk, changed)\n", "            again = changed\n", "an edited node needs no row numbers"),
+        ("operand_edits", "        if is_free(data.shape[-axis], walk.freed):\n", "        if not data.shape:\n", "an Expand keeps the old size"),
+        ("operand_edits", "keeps=not any(a.name == \"allowzero\" and a.i for a in node.attribute)", "keeps=True", "a 0 keeps a size where allowzero is 1"),
+        ("operand_edits", "                continue  # a weight\n", "                pass\n", "weights of a MatMul are edited"),
+        ("operand_edits", "            continue  # it is not the size\n", "            pass\n", "constants that are equal in both models are edited"),
+        # row_numbers
+        ("row_numbers", "elif not (step in (1, -1) and", "elif not (True or", "any cut fits"),
+        ("row_numbers", "if step == 1 and old and start in (0, -old) and (end == old or is_last):", "if step == 1 and old and start in (0, -old) and is_last:", "an end that is the old size stays"),
+        ("row_numbers", "            if each.size == 1:\n", "            if each.size == 0:\n", "an index into merged rows needs no row number"),
+        ("row_numbers", "        if found is None:\n            raise Blocked(\n", "        if found is None:\n            continue\n            raise Blocked(\n", "any constant index fits"),
+        ("row_numbers", "return bool(((rows == 0) | (rows == -1)).all())", "return True", "any index of a length is one of an end"),
+        ("row_numbers", "if len(found) == 1:  # with", "if found:  # with", "the first axis of sliding windows is that of positions"),
+        ("row_numbers", "step[..., 0 if each.component is None else each.component] = each.stride\n    return walk.rows.numbered", "step[..., 0 if each.component is None else each.component] = 1\n    return walk.rows.numbered", "rows are one element apart"),
+        ("row_numbers", "self.sized.update(name for name in node.output if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
+        ("row_numbers", "            found = walk.rows.with_rows(node.input[0], at, factors)\n            if found", "            found = node.input[0]\n            if found", "scattered data keep the old rows"),
+        ("row_numbers", "starts, begins), 2:", "starts, starts), 2:", "a cut from minus the old size stays"),
+        ("row_numbers", "walk.emit(\"Mul\", [walk.constant(outer.astype(np.int64)), walk.sizes.of_dim(each.dim)])", "walk.constant(outer.astype(np.int64))", "steps of the length are numbers"),
+        # rows
+        ("rows", "                if differing is not None:\n                    yield f\"output {name}, row", "                if differing is None:\n                    yield f\"output {name}, row", "equal rows are a fault"),
+        ("rows", "mine = self._part(name, found[position], symbol, {symbol: size}, row)", "mine = self._part(name, found[position], symbol, {symbol: size}, 0)", "each row is compared with the first"),
+        ("rows", "                faults += differing\n", "", "rows that differ are no fault"),
+        ("rows", "                    return found._replace(faults=(why,))", "                    return found", "a difference from the second model is no fault"),
+        # driver, counterpart, explained_constants, windows, samples
+        ("driver", "placements[name] = placements.get(name, 0) + 1", "break", "no other place of a size of 1 is tried"),
+        ("driver", "        if found.refused:\n            dropped[name] = found.why_refused\n", "        if found.blocked is None:\n            dropped[name] = found.why_refused\n", "sizes that are refused are kept"),
+        ("driver", "    del copy.graph.value_info[:]\n", "", "declared sizes stay in the model that is walked"),
+        ("requested_sizes", "if size == 1 and not is_of_rows(sites[symbol]) and not has_counterpart:", "if size == 0:", "a length of 1 is freed"),
+        ("requested_sizes", "return all(site.axis == 0 for site in sites)", "return True", "each size is one of rows"),
+        ("counterpart", "if self.pairs[one] != two:", "if not two:", "a value may have two counterparts"),
+        ("counterpart", "if held[0].get(name) != held[1].get(name):", "if name not in held[0]:", "attributes may differ"),
+        ("counterpart", "if (first.op_type, plain_domain(first.domain)) != (second.op_type, plain_domain(second.domain)):", "if plain_domain(first.domain) != plain_domain(second.domain):", "operators may differ"),
+        ("counterpart", "if places[0] != places[1]:", "if places[0] is None and places[1] is not None:", "inputs may be exchanged"),
+        ("explained_constants", "is_reciprocal = True", "is_reciprocal = False", "a reciprocal is the number"),
+        ("explained_constants", "start, end = (most - dim, most) if axis in from_end else (0, dim)", "start, end = (0, dim)", "a table is read from its begin"),
+        ("explained_constants", "if np.array_equal(part, small):", "if part.size:", "the smaller table need not be a part of the larger one"),
+        ("windows", "if node.op_type in _POOLING and kernel[axis] == size and size != 1:", "if node.op_type in _POOLING and kernel[axis] > size:", "a kernel of the whole image is a number"),
+        ("windows", "if strides[axis] > 1 and abs(after - before) == 1:", "if strides[axis] > 1 and abs(after - before) == 9:", "paddings are numbers"),
+        ("windows", "    if len(fitting) != 1:\n        return None\n", "    if not fitting:\n        return None\n", "any size that fits is that of a Resize"),
+        ("windows", "return dim if dim.is_symbol else None", "return dim", "a size behind a stride is that of a Resize"),
+        ("samples", "        if not all(_holds(relations, binding) for binding in self._of_rows):\n            return True\n", "", "rows hold at the old size only"),
+    )
+)  # fmt: skip
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(FAULTS, tests_for))
