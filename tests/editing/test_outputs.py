@@ -101,3 +101,14 @@ def test_models_are_compared_by_their_common_outputs() -> None:
     assert interface(before.proto) == interface(after) == (["x", "other"], ["y"])
     with pytest.raises(UsageError, match="no output in common"):
         with_common_outputs(outputs(MODEL, add="a", drop="*"))
+
+
+@pytest.mark.parametrize(("version", "kept"), [(9, ["w"]), (3, [])])
+def test_the_default_of_an_input_that_is_not_read(version: int, kept: list[str]) -> None:
+    """It stays with its input; in files of IR version 3 all initializers are inputs, and no caller feeds them."""
+    text = "g (float[4] x, float[4] w) => (float[4] y, float[4] z) { y = Add(x, w) z = Relu(x) }"
+    model = parsed(text, f'<ir_version: {version}, opset_import: ["": 8]>')
+    model.graph.initializer.add(name="w", data_type=1, dims=[4], float_data=[1, 2, 3, 4])
+    found = outputs(model, drop="y").proto
+    assert [tensor.name for tensor in found.graph.initializer] == kept
+    assert interface(found)[0] == ["x", *kept]
