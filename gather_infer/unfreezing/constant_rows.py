@@ -112,6 +112,8 @@ class ConstantRows:
             mask = self.step_mask(array, {axis: dim, other: each}) if other != axis else None
             if mask is not None:
                 return mask
+        if not dim.is_symbol:
+            return None  # of `seq + 17` the other rows may be first, last, or between
         walk.limit(dim, array.shape[axis])
         zero, axes = walk.constant(np.array([0], np.int64)), walk.constant(np.array([axis], np.int64))
         return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.sizes.of_dim(dim), axes])
