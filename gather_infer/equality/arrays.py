@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -135,3 +135,35 @@ def affine(numbers: npt.NDArray[Any], variables: Sequence[Expr]) -> Dim | None:
             [-1 if axis == k else 1 for k in range(numbers.ndim)]
         )
     return total if numbers.dtype != np.uint64 and bool((numbers == expected).all()) else None
+
+
+def elements_at(
+    array: npt.NDArray[Any],
+    place: tuple[Dim, ...],
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    positions_of: Callable[[str], npt.NDArray[np.int64] | None],
+) -> npt.NDArray[Any] | None:
+    """The elements at `place` for all values of the index variables of `axes`; None if one does not exist.
+
+    positions_of   the values of another symbol in `place`; None if they are not known
+    """
+    if len(axes) == array.ndim and place == tuple(axis_symbol(axis) for axis in axes):
+        if not all(map(int.__le__, sizes, array.shape)):
+            return None
+        return np.asarray(array[tuple(slice(size) for size in sizes)], array.dtype)
+    variables = {
+        f"\0{axis}": np.arange(size).reshape([-1 if k == at else 1 for k in range(len(axes))])
+        for at, (axis, size) in enumerate(zip(axes, sizes, strict=True))
+    }
+    for name in {name for dim in place if isinstance(dim, Expr) for name in dim.symbols} - variables.keys():
+        positions = positions_of(name)
+        if positions is None:
+            return None
+        variables[name] = positions
+    indices = [np.asarray(on_grid(dim, variables)) for dim in place]
+    if not all(each.min() >= 0 and each.max() < n for each, n in zip(indices, array.shape, strict=True)):
+        return None
+    found = np.empty(sizes, array.dtype)
+    found[...] = array[tuple(np.broadcast_to(each, sizes) for each in indices)]
+    return found

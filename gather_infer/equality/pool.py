@@ -19,10 +19,10 @@ from gather_infer.equality.arrays import (
     affine,
     bits_of,
     constant_axes,
+    elements_at,
     grid_of,
     is_repeated,
     numbers_of,
-    on_grid,
     spans,
 )
 from gather_infer.equality.frames import Frame, is_axis_symbol, range_of
@@ -323,7 +323,7 @@ class TermPool:
         axes = self._axes_behind(place, frame)
         sizes = None if axes is None else static_dims(tuple(frame.extents[axis] for axis in axes))
         if axes is not None and sizes is not None and prod(sizes) <= max(MAX_GRID, array.size):
-            grid = self._grid(array, place, axes, sizes, frame)
+            grid = elements_at(array, place, axes, sizes, lambda name: self._index_grid(name, axes, frame))
             if grid is not None:
                 return self.from_grid(dtype, grid, axes)
         source = self.array(dtype, array)
@@ -352,35 +352,6 @@ class TermPool:
             return None
         numbers = numbers_of(term.dtype, grid).astype(np.int64)
         return np.where(numbers < 0, numbers + size, numbers)
-
-    def _grid(
-        self,
-        array: npt.NDArray[Any],
-        place: tuple[Dim, ...],
-        axes: Sequence[int],
-        sizes: Sequence[int],
-        frame: Frame,
-    ) -> npt.NDArray[Any] | None:
-        """The elements at `place` for all values of the index variables of `axes`; None if one does not exist."""
-        if len(axes) == array.ndim and place == tuple(axis_symbol(axis) for axis in axes):
-            if not all(map(int.__le__, sizes, array.shape)):
-                return None
-            return np.asarray(array[tuple(slice(size) for size in sizes)], array.dtype)
-        variables = {
-            f"\0{axis}": np.arange(size).reshape([-1 if k == at else 1 for k in range(len(axes))])
-            for at, (axis, size) in enumerate(zip(axes, sizes, strict=True))
-        }
-        for name in {name for dim in place if isinstance(dim, Expr) for name in dim.symbols} - variables.keys():
-            positions = self._index_grid(name, axes, frame)
-            if positions is None:
-                return None
-            variables[name] = positions
-        indices = [np.asarray(on_grid(dim, variables)) for dim in place]
-        if not all(each.min() >= 0 and each.max() < n for each, n in zip(indices, array.shape, strict=True)):
-            return None
-        found = np.empty(sizes, array.dtype)
-        found[...] = array[tuple(np.broadcast_to(each, sizes) for each in indices)]
-        return found
 
     def from_grid(self, dtype: DType, grid: npt.NDArray[Any], axes: Sequence[int]) -> Term:
         """The term whose value is `grid` at the index variables of `axes`, which ascend."""

@@ -170,7 +170,7 @@ FAULTS: Final = (
     Fault("pool", "at - begin, *place", "at, *place", "the position in a piece counts from the begin of the whole"),
     Fault("pool", "known_lt(at, end, frame.scope) is True", "known_le(at, end, frame.scope) is True", "a piece contains the element behind it"),
     Fault("pool", "np.where(numbers < 0, numbers + size, numbers)", "np.where(numbers < 0, numbers + size - 1, numbers)", "negative constant indices are one off"),
-    Fault("pool", "array[tuple(slice(size) for size in sizes)]", "array[tuple(slice(-size, None) for size in sizes)]", "a constant is cut at its begin"),
+    Fault("arrays", "array[tuple(slice(size) for size in sizes)]", "array[tuple(slice(-size, None) for size in sizes)]", "a constant is cut at its begin"),
     Fault("pool", "known_le(lo, dim, frame.scope) is True and known_le(dim, hi, frame.scope) is True else", "known_le(lo, dim, frame.scope) is True else", "an int32 does not wrap around"),
     Fault("pool", "dim.symbols.isdisjoint(self.element_types) and", "", "a sum or product of elements does not wrap around"),
     Fault("pool", "return size + number\n", "return size + number - 1\n", "a negative index is one off"),

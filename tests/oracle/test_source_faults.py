@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle import editing_faults, prover_faults
+from tests.oracle import editing_faults, prover_faults, unfreezing_faults
 from tests.oracle.source_faults import PACKAGE, Fault, FaultTable
 
 TABLES = {
     # package: (table, least number of faults)
     "equality": (prover_faults.TABLE, 100),
     "editing": (editing_faults.TABLE, 40),
+    "unfreezing": (unfreezing_faults.TABLE, 40),
 }
 PLANTED = [(table, fault) for table, _ in TABLES.values() for fault in table.faults]
 

@@ -1,9 +1,7 @@
 # ruff: noqa: E501  (a fault per line)
 """Faults planted in `gather_infer.unfreezing`: its tests have to fail with each of them.
 
-    python -m tests.oracle.unfreezing_faults [--only N ...] [--first N] [--count N]
-
-The machinery is that of `prover_faults`.
+python -m tests.oracle.unfreezing_faults [--only N ...] [--first N] [--count N]
 """
 
 from __future__ import annotations
@@ -11,20 +9,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tests.oracle.prover_faults import Fault, main
+from tests.oracle.source_faults import Fault, FaultTable
 
-UNFREEZING: Final = Path("gather_infer", "unfreezing")
 TESTS: Final = ("tests/unfreezing/test_unfreeze.py", "tests/unfreezing/test_like.py")
 
 
-def tests_for(module: str) -> list[str]:
-    """The files of tests, in the order in which they are run for a fault in a module."""
-    is_of_two = module in ("counterpart", "explained_constants")
-    return list(reversed(TESTS) if is_of_two else TESTS)
-
+FIRST: Final = {
+    "counterpart": ("tests/unfreezing/test_like.py",),
+    "explained_constants": ("tests/unfreezing/test_like.py",),
+}
+"""Module -> the tests that are most likely to fail with a fault in it."""
 
 FAULTS: Final = tuple(
-    Fault(*each, package=UNFREEZING)
+    Fault(*each)
     for each in (
         # walk
         ("walk", "if finding.severity is Severity.ERROR:", "if finding.severity is None:", "errors of a rule do not matter"),
@@ -104,6 +101,8 @@ FAULTS: Final = tuple(
     )
 )  # fmt: skip
 
+TABLE: Final = FaultTable(Path("gather_infer", "unfreezing"), FAULTS, TESTS, FIRST)
+
 
 if __name__ == "__main__":
-    raise SystemExit(main(FAULTS, tests_for))
+    raise SystemExit(TABLE.main("unfreeze"))
