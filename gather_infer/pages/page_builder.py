@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from gather_infer.catalog.family import is_gather
@@ -112,8 +113,9 @@ def _data(inference: Inference, found: Sequence[Verdict], derived: Contract, cos
 
 def _model(inference: Inference) -> Json:
     model = inference.model
+    name = Path(model.name).name  # a page is passed on: it does not tell where the file was
     summary = summarize(
-        model.proto, name=model.name, nbytes=model.size, is_gather=is_gather, file_format=model.foreign_format
+        model.proto, name=name, nbytes=model.size, is_gather=is_gather, file_format=model.foreign_format
     )
     members = summary_json(summary)
     return {name: members[name] for name in _MODEL}

@@ -84,6 +84,13 @@ def test_the_title_is_escaped(tmp_path: Path) -> None:
     assert "<title>a&lt;b&gt;&amp;c.onnx · gather-infer</title>" in gather_infer.page(path).html()
 
 
+def test_a_page_does_not_tell_where_the_file_was(tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    file.write_bytes((REPO / "fixtures" / "gpt2-kv-dynamo.onnx").read_bytes())
+    html = gather_infer.page(file).html()
+    assert "model.onnx" in html and str(tmp_path) not in html
+
+
 @pytest.mark.parametrize("name", FIXTURES)
 def test_equal_models_give_equal_pages(name: str) -> None:
     assert page_of(name).html() == page_of(name).html()
