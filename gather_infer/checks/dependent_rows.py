@@ -17,10 +17,10 @@ def dependent_row_findings(inference: Inference, locations: NodeLocations) -> It
     """
     axes = default_axes(inference)
     result = independence_of(inference, axes) if axes else None
-    cause = None if result is None else result.cause
-    if result is None or cause is None or not cause.mixes or cause.node is None:
+    cause = None if result is None else next((output for output in result.outputs if output.combines), None)
+    if result is None or cause is None or cause.node is None:
         return
     where = locations.location(cause.node.graph, cause.node.position)
     path = (" -> ".join(cause.path),) if len(cause.path) > 1 else ()
     reason = cause.reason.removeprefix(f"{cause.node} ({where.op_type}): ")
-    yield diagnostic("GI324", f"rows of {result.rows} depend on each other: {reason}", where, *path)
+    yield diagnostic("GI324", f"rows of {result.rows} depend on each other: {reason}", where, detail=path)

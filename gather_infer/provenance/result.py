@@ -87,6 +87,7 @@ class OutputIndependence:
     axis     the axis that holds the rows; None if no element depends on a row, or the verdict is not `proved`
     inner    the size inside that axis: its index is `(p*rows + row)*inner + s`
     mixes    whether a node is known to combine rows, or to compute with their number; a run may show no difference
+    combines   whether that node combines rows or computes with how many there are, not just with the number of a row
     reason   the cause of another verdict than `proved`, with the node; "" if it is proved
     node     the node where the dependence begins; None for an input, or if the verdict is `proved`
     path     labels of the nodes from that node to the output
@@ -98,6 +99,7 @@ class OutputIndependence:
     axis: int | None = None
     inner: Dim = 1
     mixes: bool = False
+    combines: bool = False
     reason: str = ""
     path: tuple[str, ...] = ()
     run: str = ""

@@ -10,7 +10,7 @@ from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import NodePath
 from gather_infer.provenance.analysis import RowAnalysis
 from gather_infer.provenance.result import Independence, IndependenceVerdict, OutputIndependence
-from gather_infer.provenance.states import Lost, State
+from gather_infer.provenance.states import Kind, Lost, State
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import SymbolicTensor
 
@@ -49,23 +49,35 @@ def _verdict(analysis: RowAnalysis, name: str, state: State) -> OutputIndependen
     main = analysis.graphs.main
     if not isinstance(state, Lost):
         if state.counted is not None:
-            return _mixed(name, state.counted, "gives it the number of rows")
+            return _mixed(name, state.counted, "gives it the number of rows", combines=True)
         if state.has_numbers and (producer := main.producer(name)) is not None:
-            return _mixed(name, producer[0].path, "gives each row its number")
+            return _mixed(name, producer[0].path, "gives each row its number", combines=False)
         if state.constant or state.digit is None:
             return OutputIndependence(name, IndependenceVerdict.PROVED)
         return OutputIndependence(name, IndependenceVerdict.PROVED, state.digit.axis, state.digit.inner)
     where = "" if state.node is None else f"{state.node} ({state.op_type}): "
     path = tuple(path_of(analysis, main, name, state))
     return OutputIndependence(
-        name, IndependenceVerdict.OPEN, mixes=state.mixes, reason=f"{where}{state.reason}", path=path, node=state.node
+        name,
+        IndependenceVerdict.OPEN,
+        mixes=state.mixes,
+        combines=state.kind in (Kind.ROWS, Kind.COUNT),
+        reason=f"{where}{state.reason}",
+        path=path,
+        node=state.node,
     )
 
 
-def _mixed(name: str, node: NodePath, action: str) -> OutputIndependence:
+def _mixed(name: str, node: NodePath, action: str, *, combines: bool) -> OutputIndependence:
     """The verdict for an output that has the number of its rows, or of all rows."""
     return OutputIndependence(
-        name, IndependenceVerdict.OPEN, mixes=True, reason=f"{node} {action}", path=(str(node),), node=node
+        name,
+        IndependenceVerdict.OPEN,
+        mixes=True,
+        combines=combines,
+        reason=f"{node} {action}",
+        path=(str(node),),
+        node=node,
     )
 
 
