@@ -1,8 +1,9 @@
 """The accessors that all views of a node share: attributes, and facts about inputs.
 
 The views are `OpCall` (of rules), `Work` (cost formulas), `TransferContext` (provenance), `NodeView` (rewrites),
-`LayerView` (lowerings), `TermView` (proofs of equality) and `Evaluation` (constant folding). A view that requires a
-fact overrides its accessor with one that raises an exception of its own where the fact is unknown.
+`LayerView` (lowerings), `TermView` (proofs of equality), `RowStep` (independence of rows) and `Evaluation` (constant
+folding). A view that requires a fact overrides its accessor with one that raises an exception of its own where the fact
+is unknown.
 """
 
 from __future__ import annotations

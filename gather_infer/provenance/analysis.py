@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
+from gather_infer.errors import ModelReadError
 from gather_infer.inference import Inference
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs, InferredNode
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
@@ -91,23 +92,27 @@ class RowAnalysis:
         return state
 
     def _elements(self, graph: InferredGraph, name: str) -> Constant | None:
-        """The elements of an initializer or of a Constant node; None for a large one."""
+        """The elements of an initializer or of a Constant node; None for a large or an unreadable one."""
         home = graph.defining_graph(name)
         if home is None:
             return None
         key = home.path, name
         if key not in self._constants:
-            self._constants[key] = None
-            tensor = home.graph.initializers.get(name)
-            producer = home.graph.producers.get(name)
-            model = self.inference.model
-            if producer is not None and producer[0].proto.op_type == "Constant":
-                for attribute in producer[0].proto.attribute:
-                    if not attribute.HasField("t") or _size(attribute.t) <= MAX_CONSTANT:
-                        self._constants[key] = read_attribute(model, attribute)
-            elif tensor is not None and name not in home.graph.input_set and _size(tensor) <= MAX_CONSTANT:
-                self._constants[key] = read_tensor(model, tensor)
+            try:
+                self._constants[key] = self._read(home, name)
+            except ModelReadError:  # its external data is missing
+                self._constants[key] = None
         return self._constants[key]
+
+    def _read(self, home: InferredGraph, name: str) -> Constant | None:
+        tensor, producer = home.graph.initializers.get(name), home.graph.producers.get(name)
+        if producer is not None and producer[0].proto.op_type == "Constant":
+            attributes = producer[0].proto.attribute
+            if len(attributes) == 1 and (not attributes[0].HasField("t") or _size(attributes[0].t) <= MAX_CONSTANT):
+                return read_attribute(self.inference.model, attributes[0])
+        elif tensor is not None and name not in home.graph.input_set and _size(tensor) <= MAX_CONSTANT:
+            return read_tensor(self.inference.model, tensor)
+        return None
 
     def _numbers(self, graph: InferredGraph, name: str) -> npt.NDArray[Any] | None:
         """The elements of a constant of integers or of float32; None for another one."""

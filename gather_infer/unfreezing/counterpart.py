@@ -18,6 +18,7 @@ from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
 from gather_infer.inference import infer
 from gather_infer.inference.topology import captured
+from gather_infer.ir import Model
 from gather_infer.model import ModelFile
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN
@@ -113,7 +114,7 @@ class _Matching:
     def __init__(self, source: ModelFile, other: ModelFile, found: Counterpart, facts: Mapping[str, Value]) -> None:
         self.files, self.found, self.facts = (source, other), found, facts
         graphs = source.proto.graph, other.proto.graph
-        self.producers = [{name: node for node in g.node for name in node.output if name} for g in graphs]
+        self.producers = [Model(file.proto).main.producers for file in self.files]
         self.constants = [{t.name: t for t in g.initializer} for g in graphs]
         self.inputs = [{v.name: at for at, v in enumerate(fed_inputs(file.proto))} for file in self.files]
         self.pairs: dict[str, str] = {}
@@ -144,7 +145,7 @@ class _Matching:
             self._differ(where, f"it reads {one}, there {two}")
         if places[0] is not None:
             return
-        first, second = self.producers[0].get(one), self.producers[1].get(two)
+        first, second = self._producer(0, one), self._producer(1, two)
         if first is None or second is None:
             if self._array(0, one) is None or self._array(1, two) is None:
                 self._differ(where, f"{one} is {_kind(first)}, there {two} is {_kind(second)}")
@@ -181,9 +182,13 @@ class _Matching:
                 found = DifferingOperand(position, arrays[0], arrays[1])
                 self.found.differing.setdefault(first.output[0], []).append(found)
 
+    def _producer(self, which: int, name: str) -> NodeProto | None:
+        found = self.producers[which].get(name)
+        return None if found is None else found[0].proto
+
     def _array(self, which: int, name: str) -> Array | None:
         tensor = self.constants[which].get(name)
-        node = self.producers[which].get(name)
+        node = self._producer(which, name)
         if tensor is None and node is not None and node.op_type == "Constant" and plain_domain(node.domain) == "":
             attribute = node.attribute[0]
             if attribute.name != "value":

@@ -322,12 +322,9 @@ def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -
     Rows need no such test, as they are run. The indices `in_bounds` are so by construction.
     """
     known = {_access_key(v.access): v for v in verdicts(after)}
-    inputs = {
-        name: node.input[1] for node in after.model.proto.graph.node if len(node.input) > 1 for name in node.output
-    }
     for verdict in verdicts(before):
         now = known.get(_access_key(verdict.access))
-        if inputs.get(verdict.access.result) in in_bounds:
+        if now is not None and now.access.indices in in_bounds:
             continue
         if verdict.kind is VerdictKind.PROVED and now is not None and now.kind is VerdictKind.UNDECIDED:
             return Blocked(

@@ -49,7 +49,7 @@ def test_every_command_that_takes_input_constraints() -> None:
         "rename",
         "unfreeze",
     }  # which name dims
-    assert takes == TOLD.keys() | {"diff", "page"}  # which give no such advice
+    assert takes == TOLD.keys() | {"compose", "diff", "page"}  # which give no such advice
     assert all(OPTION in options_of(command) for command in takes)
 
 

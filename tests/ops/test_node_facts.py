@@ -114,5 +114,5 @@ def test_each_accessor_of_inputs_is_that_of_the_base() -> None:
                 views.add(getattr(importlib.import_module(module), node.name))
     assert all(issubclass(view, NodeFacts) for view in views)
     assert {view.__name__ for view in views - {NodeFacts}} == {
-        "OpCall", "Work", "TransferContext", "NodeView", "LayerView", "TermView",
+        "OpCall", "Work", "TransferContext", "NodeView", "LayerView", "TermView", "RowStep",
     }  # fmt: skip
