@@ -180,3 +180,14 @@ def test_functions_that_nodes_call_stay() -> None:
     model = onnx.parser.parse_model(text)
     assert [f.name for f in extract(model, outputs="a").proto.functions] == ["outer", "inner"]
     assert [f.name for f in extract(model, inputs="a").proto.functions] == ["other"]
+
+
+def test_outputs_of_the_last_nodes_are_what_others_read() -> None:
+    """An output of the model counts, although no node reads it; a value between the last nodes does not."""
+    text = (
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[4, N] x) => (float[2, N] p, float[2, N] z) {'
+        " [cut] p, q = Split <axis = 0, num_outputs = 2> (x) [one] r = Relu (q) [two] s = Neg (r) [end] z = Abs (s) }"
+    )
+    model = onnx.parser.parse_model(text)
+    assert [value.name for value in extract(model, to_nodes="cut").proto.graph.output] == ["p", "q"]
+    assert [value.name for value in extract(model, to_nodes=["one", "two"]).proto.graph.output] == ["s"]
