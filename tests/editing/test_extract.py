@@ -191,3 +191,15 @@ def test_outputs_of_the_last_nodes_are_what_others_read() -> None:
     model = onnx.parser.parse_model(text)
     assert [value.name for value in extract(model, to_nodes="cut").proto.graph.output] == ["p", "q"]
     assert [value.name for value in extract(model, to_nodes=["one", "two"]).proto.graph.output] == ["s"]
+
+
+def test_an_input_of_the_model_keeps_its_declaration() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[N, 4] x, float[N, 4] w) => (float[N, 4] z)'
+        " { y = Add (x, w) z = Abs (y) }"
+    )
+    model.graph.input[0].doc_string = "a batch"
+    model.graph.input[0].type.denotation = "IMAGE"
+    model.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    found = extract(model, inputs=["x", "w"], outputs="y").proto
+    assert list(found.graph.input) == list(model.graph.input)
