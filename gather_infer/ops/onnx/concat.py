@@ -11,7 +11,7 @@ from gather_infer.ops.semantics.operands import (
     Values,
     all_ints,
     element_dim,
-    elements_of,
+    elements_of_vector,
     joint_range,
     moved,
     replaced,
@@ -109,7 +109,7 @@ def _joined(inputs: Sequence[SymbolicTensor], shape: Shape, axis: int) -> Values
 def onnx_split_1(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Split.html (version 1: lengths are an attribute or an input)"""
     if op.has(1):
-        return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
+        return split(op, op.tensor(0), elements_of_vector(op, op.tensor(1), "split"), axis=op.attr("axis", 0))
     return _split_by_attribute(op)
 
 
@@ -138,7 +138,7 @@ def onnx_split_13(op: OpCall) -> list[SymbolicTensor]:
 def _split_by_input(op: OpCall) -> list[SymbolicTensor]:
     if not op.has(1):
         return split_evenly(op, op.tensor(0), axis=op.attr("axis", 0))
-    return split(op, op.tensor(0), elements_of(op.tensor(1), "split"), axis=op.attr("axis", 0))
+    return split(op, op.tensor(0), elements_of_vector(op, op.tensor(1), "split"), axis=op.attr("axis", 0))
 
 
 @rules.rule("Split", since=18, moves=0, operands={1: "lengths >= 0 that add up to the dim"}, dims=(1,))

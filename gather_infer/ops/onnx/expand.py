@@ -11,7 +11,15 @@ import numpy as np
 from gather_infer.errors import SpecViolation
 from gather_infer.ops.semantics.broadcast import broadcast
 from gather_infer.ops.semantics.elements import is_representable, round_float
-from gather_infer.ops.semantics.operands import Values, all_ints, element_dim, elements_of, moved, static_shape
+from gather_infer.ops.semantics.operands import (
+    Values,
+    all_ints,
+    element_dim,
+    elements_of,
+    elements_of_vector,
+    moved,
+    static_shape,
+)
 from gather_infer.ops.semantics.preconditions import known_value, normalize_axis, require_same_dtype
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_le, maximum
@@ -76,7 +84,7 @@ def onnx_tile_1(op: OpCall) -> list[SymbolicTensor]:
 @rules.rule("Tile", since=6, moves=0, operands={1: "a count >= 0 per axis"}, dims=(1,))
 def onnx_tile(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Tile.html (version 6: input repeats has a count for every axis)"""
-    return [tile(op, op.tensor(0), elements_of(op.tensor(1), "repeats"))]
+    return [tile(op, op.tensor(0), elements_of_vector(op, op.tensor(1), "repeats"))]
 
 
 def tile(op: OpCall, data: SymbolicTensor, repeats: Sequence[Dim | None] | None) -> SymbolicTensor:

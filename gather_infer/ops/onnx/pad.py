@@ -12,6 +12,7 @@ from gather_infer.ops.semantics.operands import (
     all_ints,
     element_dim,
     elements_of,
+    elements_of_vector,
     joint_range,
     static_shape,
     tracked_values,
@@ -59,10 +60,10 @@ def _number(op: OpCall) -> SymbolicTensor:
 def onnx_pad(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Pad.html (version 11: pads is an input; 18 adds axes, 19 adds mode wrap)"""
     data, mode = op.tensor(0), op.attr("mode", "constant")
-    pads, fill = elements_of(op.tensor(1), "pads"), op.optional_tensor(2)
+    pads, fill = elements_of_vector(op, op.tensor(1), "pads"), op.optional_tensor(2)
     if not op.has(3):
         return [pad(op, data, pads, fill=fill, mode=mode)]
-    axes = all_ints(elements_of(op.tensor(3), "axes"))
+    axes = all_ints(elements_of_vector(op, op.tensor(3), "axes"))
     if axes is None:
         rank = data.rank
         shape = None if rank is None else tuple(op.fresh("axes are not known") for _ in range(rank))

@@ -15,7 +15,7 @@ from gather_infer.ops.semantics import elements
 from gather_infer.ops.semantics.elements import EXACT_BITS, Element
 from gather_infer.ops.semantics.elementwise import BinaryElement, Values, tensor_of
 from gather_infer.ops.semantics.indices import INDEX_TYPES
-from gather_infer.ops.semantics.operands import all_ints, elements_of
+from gather_infer.ops.semantics.operands import all_ints, elements_of_vector
 from gather_infer.ops.semantics.preconditions import known_value, normalize_axis, require_min_rank, require_scalar
 from gather_infer.rules import OpCall, Rule, RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, known_eq, known_le, product, total, truncdiv
@@ -154,7 +154,7 @@ def _by_attribute(op_type: str, row: RowReduction | None) -> Rule:
 def _by_input(op_type: str, row: RowReduction | None) -> Rule:
     def rule(op: OpCall) -> list[SymbolicTensor]:
         axes = op.optional_tensor(1)
-        return [_reduced(op, () if axes is None else elements_of(axes, "axes"), row)]
+        return [_reduced(op, () if axes is None else elements_of_vector(op, axes, "axes"), row)]
 
     rule.__doc__ = f"""https://onnx.ai/onnx/operators/onnx__{op_type}.html (`axes` is an optional input)
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.semantics.operands import all_ints, elements_of, moved, static_shape, unique_axes
+from gather_infer.ops.semantics.operands import (
+    all_ints,
+    elements_of,
+    elements_of_vector,
+    moved,
+    static_shape,
+    unique_axes,
+)
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import (
     Dim,
@@ -37,7 +44,7 @@ def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
 )
 def onnx_reshape(op: OpCall) -> list[SymbolicTensor]:
     """https://onnx.ai/onnx/operators/onnx__Reshape.html (version 5: the target is an input; 14 adds allowzero)"""
-    target = elements_of(op.tensor(1), "shape")
+    target = elements_of_vector(op, op.tensor(1), "shape")
     return [reshape(op, op.tensor(0), target, allowzero=op.attr("allowzero", 0) != 0)]
 
 
@@ -341,7 +348,7 @@ def onnx_squeeze(op: OpCall) -> list[SymbolicTensor]:
     data, axes = op.tensor(0), op.optional_tensor(1)
     if axes is None:
         return [squeeze(op, data, None)]
-    elements = elements_of(axes, "axes")
+    elements = elements_of_vector(op, axes, "axes")
     if elements is None:
         return [moved(op, data, None)]
     known = all_ints(elements)

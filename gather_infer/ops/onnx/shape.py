@@ -11,7 +11,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.ops.semantics.operands import (
     element_dim,
     element_type,
-    elements_of,
+    elements_of_vector,
     static_shape,
     tracked_values,
     vector,
@@ -139,7 +139,7 @@ def constant_of_shape(op: OpCall, shape: SymbolicTensor, value: SymbolicTensor |
     fill = SymbolicTensor(DType.FLOAT32, (1,), make_values([0.0])) if value is None else value
     if fill.shape is not None and product(fill.shape) != 1:
         raise SpecViolation(f"value must have one element, has shape {format_shape(fill.shape)}")
-    elements = elements_of(shape, "the input")
+    elements = elements_of_vector(op, shape, "the input")
     if elements is None:
         return SymbolicTensor(fill.dtype, value_range=_fill_range(fill))
     dims = tuple(element_dim(op, e, f"element {i} of the input") for i, e in enumerate(elements))

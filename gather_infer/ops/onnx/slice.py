@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.semantics.operands import Values, all_ints, elements_of, moved, unique_axes
+from gather_infer.ops.semantics.operands import Values, all_ints, elements_of_vector, moved, unique_axes
 from gather_infer.ops.semantics.preconditions import require_rank
 from gather_infer.rules import OpCall, RuleSet
 from gather_infer.symbolic import Dim, Expr, ceildiv, known_le, known_lt, maximum, minimum
@@ -35,9 +35,9 @@ def onnx_slice(op: OpCall) -> list[SymbolicTensor]:
         operand = op.optional_tensor(index)
         if operand is not None:
             require_rank(operand.shape, 1, name)
-    starts, ends = elements_of(op.tensor(1), "starts"), elements_of(op.tensor(2), "ends")
-    axes = elements_of(op.tensor(3), "axes") if op.has(3) else None
-    steps = elements_of(op.tensor(4), "steps") if op.has(4) else None
+    starts, ends = elements_of_vector(op, op.tensor(1), "starts"), elements_of_vector(op, op.tensor(2), "ends")
+    axes = elements_of_vector(op, op.tensor(3), "axes") if op.has(3) else None
+    steps = elements_of_vector(op, op.tensor(4), "steps") if op.has(4) else None
     given = [op.tensor(i).shape for i in range(1, 5) if op.has(i)]
     lengths = [shape[0] if shape else 1 for shape in given if shape is not None]
     for length in lengths[1:]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gather_infer.errors import SpecViolation
-from gather_infer.ops.semantics.preconditions import normalize_axis, require_rank
+from gather_infer.ops.semantics.preconditions import normalize_axis, refuse_other_ranks, require_rank
 from gather_infer.rules import OpCall
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import MAX_VALUES, DType, Shape, SymbolicTensor, ValueRange, holds_values, make_values
@@ -20,8 +20,9 @@ Values = npt.NDArray[np.object_]
 def elements_of(tensor: SymbolicTensor, name: str) -> list[Dim | None] | None:
     """The elements of a 1-D integer tensor, with None for each unknown element.
 
-    None in place of the list when the length is unknown or above MAX_VALUES. A scalar counts as one element, as in
-    runtimes. Raises SpecViolation (GI305) when `tensor` has rank 2 or more.
+    None in place of the list when the length is unknown or above MAX_VALUES. A scalar counts as one element, as
+    onnxruntime takes it for some operators; for the others see `elements_of_vector`. Raises SpecViolation (GI305) when
+    `tensor` has rank 2 or more.
     """
     if tensor.shape is None:
         return None
@@ -31,6 +32,13 @@ def elements_of(tensor: SymbolicTensor, name: str) -> list[Dim | None] | None:
         return [element if _is_dim(element) else None for element in tensor.values.flat]
     length = tensor.shape[0] if tensor.shape else 1
     return [None] * length if isinstance(length, int) and length <= MAX_VALUES else None
+
+
+def elements_of_vector(op: OpCall, tensor: SymbolicTensor, name: str) -> list[Dim | None] | None:
+    """The same for an operator of which onnxruntime refuses a scalar in place of a vector of one element."""
+    elements = elements_of(tensor, name)
+    refuse_other_ranks(op, tensor.shape, (1,), name)
+    return elements
 
 
 def _is_dim(element: object) -> bool:
