@@ -7,7 +7,8 @@ in bounds or be one that the first model makes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from onnx import FunctionProto
 
@@ -24,6 +25,12 @@ from gather_infer.node_ids import MAIN, NodePath
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, substitute
 from gather_infer.tensor import DType
 from gather_infer.validate import VerdictKind, verdict
+
+_VECTORS: Final[Mapping[str, tuple[int, ...]]] = {
+    "ConstantOfShape": (0,), "Pad": (1, 3), "Reshape": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
+    "Tile": (1,),
+}  # fmt: skip
+"""Operator -> its operands that onnxruntime refuses unless they are vectors; so are the axes of reductions."""
 
 
 class Obligations:
@@ -66,7 +73,7 @@ class Obligations:
                 yield f"{place}the second model fails: {finding.message}"
         yield from self._wrong_declarations()
         yield from self._wrong_parameters()
-        yield from self._scalar_targets()
+        yield from self._unranked_vectors()
         yield from self._deprecated_operators()
         for constraint in inference.constraints:
             relation = constraint.left, constraint.relation, constraint.right
@@ -84,13 +91,15 @@ class Obligations:
             if verdict(access).kind is not VerdictKind.PROVED:
                 yield f"node {access.node} of the second model reads an index that is not proved in bounds"
 
-    def _scalar_targets(self) -> Iterator[str]:
-        """Reshapes whose target is not known to be a vector: the inference reads a scalar, onnxruntime refuses it."""
+    def _unranked_vectors(self) -> Iterator[str]:
+        """Operands of unknown rank that have to be vectors: the inference reads scalars, too; onnxruntime refuses them."""
         for node in self.second.executed:
-            if not node.domain and node.op_type == "Reshape" and len(node.inputs) > 1 and node not in self._shared:
-                shape = self.second.facts.raw(node.graph, node.inputs[1]).shape
-                if shape is None or len(shape) != 1:
-                    yield f"node {self.second.model.label(node)} of the second model has a target that is no vector"
+            if node.domain or node in self._shared:
+                continue
+            places = (1,) if node.op_type.startswith("Reduce") else _VECTORS.get(node.op_type, ())
+            names = [node.inputs[at] for at in places if at < len(node.inputs) and node.inputs[at]]
+            if any(self.second.facts.raw(node.graph, name).shape is None for name in names):
+                yield f"node {self.second.model.label(node)} of the second model may have no vector as an operand"
 
     def _deprecated_operators(self) -> Iterator[str]:
         """Nodes whose operator is deprecated in the opset of the second model; the first may be of an older one."""

@@ -193,7 +193,7 @@ def test_outputs_of_the_last_nodes_are_what_others_read() -> None:
     assert [value.name for value in extract(model, to_nodes=["one", "two"]).proto.graph.output] == ["s"]
 
 
-def test_an_input_of_the_model_keeps_its_declaration() -> None:
+def test_declarations_of_inputs_of_the_model() -> None:
     model = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 21]> g (float[N, 4] x, float[N, 4] w) => (float[N, 4] z)'
         " { y = Add (x, w) z = Abs (y) }"

@@ -199,7 +199,7 @@ FAULTS: Final = (
     Fault("obligations", "if verdict(access).kind is not VerdictKind.PROVED:", "if verdict(access).kind is VerdictKind.VIOLATED:", "an index that may be out of bounds is no obligation"),
     Fault("obligations", "            if finding.is_failure:  #", "            if finding.is_failure and node is None:  #", "failing nodes are no obligation"),
     Fault("obligations", "            if holder.bodies and execution.key is not None and holder not in self._shared:", "            if holder.bodies and execution.key is None and holder not in self._shared:", "bodies are no obligation"),
-    Fault("obligations", "if shape is None or len(shape) != 1:", "if shape is not None and len(shape) > 1:", "a Reshape to a scalar target runs"),
+    Fault("obligations", "if any(self.second.facts.raw(node.graph, name).shape is None for name in names):", "if any(self.second.facts.raw(node.graph, name).shape is None for name in names[1:]):", "a Reshape to a target of unknown rank runs"),
     Fault("obligations", "known_eq(size, given, self.facts) is not True:", "known_eq(size, given, self.facts) is False:", "a declared number may be any size that is not known"),
     Fault("obligations", "if first != size and (is_new or is_other_new):", "if first != size and is_new and is_other_new:", "a declared name is compared with new ones only"),
     Fault("obligations", "(*graph.proto.input, *graph.proto.output, *graph.proto.value_info)", "(*graph.proto.input, *graph.proto.value_info)", "declared sizes of outputs are no obligation"),
