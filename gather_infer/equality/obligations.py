@@ -92,7 +92,7 @@ class Obligations:
                 yield f"node {access.node} of the second model reads an index that is not proved in bounds"
 
     def _unranked_vectors(self) -> Iterator[str]:
-        """Operands of unknown rank that onnxruntime refuses unless they are vectors; the inference reads scalars, too."""
+        """Operands of unknown rank that have to be vectors: onnxruntime refuses the scalars that the rules take."""
         for node in self.second.executed:
             if node.domain or node in self._shared:
                 continue
