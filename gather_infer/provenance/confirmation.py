@@ -168,13 +168,9 @@ class _Runs:
         numbers = np.random.default_rng((attempt, turn))
         drawer = ElementDrawer(self.limits, binding, FloatPattern.FINITE, attempt, 2 * attempt + turn, numbers)
         try:
-            feeds = drawer.feeds(self.inference, self.needed)
+            return drawer.feeds_with_masks(self.inference, self.needed)
         except NotDrawable:
             return None
-        for name, value in feeds.items():
-            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and not self.limits.get(name):
-                feeds[name] = numbers.integers(0, 2, value.shape).astype(value.dtype)
-        return feeds
 
     def _outputs(self, feeds: Feeds) -> list[Any] | None:
         self.path.write_bytes(pickle.dumps(feeds))

@@ -232,34 +232,38 @@ def reverse_sequence(step: RowStep) -> AxisLabels | None:
 @labels("GatherElements")
 def gather_elements(step: RowStep) -> AxisLabels | None:
     """Along one axis; the sizes of the others have to be equal to count as the same."""
-    data, indices = step.shape(0), step.shape(1)
-    if data is None or indices is None or len(data) != len(indices):
+    found = _of_elements(step, "data")
+    if found is None:
         return None
-    axis = step.axis(len(data))
-    if axis is None:
-        return None
-    x = broadcast_labels(len(data))
-    first = tuple(
-        own("data", a) if a == axis or data[a] != indices[a] else label for a, label in enumerate(x)
-    )  # fmt: skip
-    second = (*x[:axis], own("taken"), *x[axis + 1 :])
-    return AxisLabels((first, second), (second,))
+    axis, x, data = found
+    indices = (*x[:axis], own("taken"), *x[axis + 1 :])
+    return AxisLabels((data, indices), (indices,))
 
 
 @labels("ScatterElements")
 def scatter_elements(step: RowStep) -> AxisLabels | None:
+    found = _of_elements(step, "written")
+    if found is None:
+        return None
+    _, x, written = found
+    mixed = frozenset(label for label, other in zip(x, written, strict=True) if label != other)
+    return AxisLabels((x, written, written), (x,), mixed)
+
+
+def _of_elements(step: RowStep, name: str) -> tuple[int, tuple[Label, ...], tuple[Label, ...]] | None:
+    """The axis of an operator on elements, the labels of all axes, and those of the operand that may be of other sizes.
+
+    Its labels are its own, called `name`, at that axis and where the sizes of data and indices are not equal.
+    """
     data, indices = step.shape(0), step.shape(1)
     if data is None or indices is None or len(data) != len(indices):
         return None
     axis = step.axis(len(data))
     if axis is None:
         return None
-    x = broadcast_labels(len(data))
-    written = tuple(
-        own("written", a) if a == axis or data[a] != indices[a] else label for a, label in enumerate(x)
-    )  # fmt: skip
-    mixed = frozenset(label for a, label in enumerate(x) if data[a] != indices[a])
-    return AxisLabels((x, written, written), (x,), mixed | {x[axis]})
+    x = tuple(broadcast_labels(len(data)))
+    differ = (a == axis or data[a] != indices[a] for a in range(len(x)))
+    return axis, x, tuple(own(name, a) if is_own else x[a] for a, is_own in enumerate(differ))
 
 
 @labels("Gather")

@@ -258,13 +258,9 @@ class _Check:
             return None
         drawer = ElementDrawer(self.limits, binding, FloatPattern.FINITE, attempt, attempt, numbers)
         try:
-            feeds = drawer.feeds(self.after, self.needed)
+            return drawer.feeds_with_masks(self.after, self.needed)
         except NotDrawable:
             return None
-        for name, value in feeds.items():
-            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and not self.limits.get(name):
-                feeds[name] = numbers.integers(0, 2, value.shape).astype(value.dtype)
-        return feeds
 
     def _row(self, feeds: Feeds, symbol: str, rows: Sequence[int]) -> Feeds:
         found = dict(feeds)

@@ -194,6 +194,14 @@ class ElementDrawer:
         """Elements for the inputs in `names`. Raises NotDrawable when no elements exist for an input."""
         return {name: self.value(name, inference[name]) for name in names}
 
+    def feeds_with_masks(self, inference: Inference, names: Iterable[str]) -> dict[str, Any]:
+        """The same; integers without limits are 0 or 1, as in masks."""
+        feeds = self.feeds(inference, names)
+        for name, value in feeds.items():
+            if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and not self.limits.get(name):
+                feeds[name] = self.numbers.integers(0, 2, value.shape).astype(value.dtype)
+        return feeds
+
     def value(self, name: str, value: Value) -> Any:
         if isinstance(value, OptionalType):
             is_there = self.turn % 3 != 1 or self.tameness > 0

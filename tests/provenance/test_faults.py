@@ -41,7 +41,7 @@ FAULTS = {
     "Slice ignores steps": ("movement_labels", "return {axis % rank for axis, by in zip(axes, found, strict=True) if by != 1 and", "return {axis % rank for axis, by in zip(axes, found, strict=True) if False and"),
     "Resize ignores scales": ("movement_labels", "made[axis] == shape[axis] and axis not in scaled", "made[axis] == shape[axis]"),
     "TopK keeps the axis": ("movement_labels", 'y = (*x[:axis], own("top"), *x[axis + 1 :])', "y = x"),
-    "ScatterElements keeps the axis": ("movement_labels", "mixed | {x[axis]})", "mixed)"),
+    "ScatterElements keeps the axis": ("movement_labels", "written, written), (x,), mixed)", "written, written), (x,))"),
     "Reshape splits rows": ("movement", "digit = None if found is None else Digit(*found)", "digit = digit if found is None else Digit(*found)"),
     "Concat joins any rows": ("movement", "if axis not in state.flat and (state.digit != digit or state.constant):", "if False:"),
     "Range without a number": ("movement", "return [Rows(Digit(0, inner), number=number)]", "return [Rows(Digit(0, inner))]"),
