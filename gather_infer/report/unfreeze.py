@@ -12,6 +12,7 @@ from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_js
 from gather_infer.report.layout import count, fitted, printable
 from gather_infer.report.output_formats import PLAIN, View
 from gather_infer.report.rewriting import edits_text
+from gather_infer.symbolic import evaluate, parse_dim
 
 if TYPE_CHECKING:
     from gather_infer.report.output_formats import UnfreezeReport
@@ -23,9 +24,9 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
     result = report.result
     name = printable(result.source.name)
     lines: list[str] = []
-    for symbol, sites in result.sites.items():
-        places = printable(", ".join(sites))
-        lines += fitted(f"{name}   {printable(symbol)}, was {result.freed[symbol]}: {places}", view.width, "    ")
+    for size, sites in result.sites.items():  # a symbol, or an expression of symbols
+        places, old = printable(", ".join(sites)), evaluate(parse_dim(size), result.freed)
+        lines += fitted(f"{name}   {printable(size)}, was {old}: {places}", view.width, "    ")
     if result.blocked is not None:
         lines += fitted(f"  refused: {printable(result.why_refused)}", view.width, "    ")
     else:

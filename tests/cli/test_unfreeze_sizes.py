@@ -43,3 +43,12 @@ def test_another_model(run: Run) -> None:
     assert done.exit_code == 2 and "6.onnx is not the same graph at another size" in done.stderr
     assert not Path("out.onnx").exists()
     assert run("unfreeze", "5.onnx", "--like", "no.onnx", "--dim", "x.1=seq", "-o", "out.onnx").exit_code == 3
+
+
+def test_a_size_that_follows_from_another(run: Run) -> None:
+    onnx.save(model("(float[2,5] x, float[2,8] m) => (float[2,13] y) { y = Concat<axis=1>(x, m) }"), "m.onnx")
+    done = run("unfreeze", "m.onnx", "--dim", "x.1=past", "--dim", "m.1=past+3", "-o", "out.onnx")
+    assert done.exit_code == 0, done.output
+    assert "m.onnx   past, was 5: x.1" in done.stdout and "m.onnx   past + 3, was 8: m.1" in done.stdout
+    (out,) = onnx.load("out.onnx").graph.output
+    assert out.type.tensor_type.shape.dim[1].dim_param == "2*past + 3"
