@@ -11,6 +11,8 @@ import onnxruntime
 from onnx import ModelProto, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
+from gather_infer import diff
+
 REFUSALS = (state.Fail, state.InvalidArgument, state.InvalidGraph, state.RuntimeException)
 
 
@@ -49,3 +51,15 @@ def constant_model(name: str, value: Any) -> ModelProto:
     node = helper.make_node("Identity", ["c"], [name])
     graph = helper.make_graph([node], "constant", [], [output], [tensor])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+
+
+def proved(first: ModelProto, second: ModelProto, **options: Any) -> bool:
+    """Whether two models are proved equal, without runs."""
+    return diff(first, second, runs=0, details=False, **options).is_proved
+
+
+def results(computed: ModelProto, feeds: dict[str, Any]) -> list[Any]:
+    """The outputs in onnxruntime, which runs the model."""
+    found = outputs_of(computed, feeds)
+    assert found is not None
+    return found

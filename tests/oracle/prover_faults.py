@@ -12,6 +12,7 @@ from typing import Final
 from tests.oracle.source_faults import Fault, FaultTable
 
 TESTS: Final = (
+    "tests/equality/test_computed_constants.py",
     "tests/equality/test_runs.py",
     "tests/equality/test_control_flow.py",
     "tests/equality/test_parameters.py",
