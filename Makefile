@@ -1,4 +1,4 @@
-.PHONY: test lint oracle mutants bench fixtures-check
+.PHONY: test lint docs oracle mutants bench fixtures-check
 
 test:
 	pytest
@@ -7,6 +7,10 @@ lint:
 	ruff check .
 	ruff format --check .
 	mypy
+
+# the docs site, in build/docs; needs '.[docs]'
+docs:
+	python -m sphinx -W --keep-going -q -b html -c docs/site . build/docs
 
 # long comparisons with the runtimes
 oracle:

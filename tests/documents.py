@@ -26,7 +26,7 @@ from click.testing import CliRunner
 from gather_infer_cli.main import main
 
 REPO = Path(__file__).resolve().parents[1]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(\w*|\{\w+\})\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SECONDS = re.compile(r"\b\d+\.\d\d s\b")
 _EXIT = re.compile(r"# exit (\d)$")
 _FILE = re.compile(r"# (\w+\.py)\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +14,16 @@ import pytest
 import gather_infer
 from tests.documents import REPO, blocks, matches, run_page
 
-PAGES = sorted((REPO / "docs").glob("*.md"))
+PAGES = sorted((REPO / "docs").rglob("*.md"))
+SITE = REPO / "docs" / "index.md"
 _LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 
 
-@pytest.mark.parametrize("name", [page.name for page in PAGES])
-def test_blocks_of_the_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_of_the_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    run_page(REPO / "docs" / name, tmp_path)
+    run_page(page, tmp_path)
 
 
 @pytest.mark.parametrize("page", [*PAGES, *sorted(REPO.glob("*.md"))], ids=lambda page: page.name)
@@ -29,6 +31,27 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in _LINK.findall(page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_the_site_has_every_page() -> None:
+    listed = re.findall(r"^(\S+)$", "".join(block.text for block in blocks(SITE, "{toctree}")), re.MULTILINE)
+    pages = {(SITE.parent / f"{name}.md").resolve() for name in listed if not name.startswith(":")}
+    assert pages == {*PAGES, *(REPO / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"))} - {SITE}
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("furo", reason="needs '.[docs]'")
+    recipe = (REPO / "Makefile").read_text().split("\ndocs:\n\t")[1].splitlines()[0]
+    words = [word.replace("build/docs", str(tmp_path)) for word in recipe.split()]
+    assert words[0] == "python"
+    done = subprocess.run([sys.executable, *words[1:]], cwd=REPO, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "batch dynamic" in (tmp_path / "docs" / "questions" / "make-my-batch-dynamic.html").read_text()
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    made = runpy.run_path(str(REPO / "docs" / "make_commands.py"))
+    assert (REPO / "docs" / "commands.md").read_text() == made["page"](), "python docs/make_commands.py writes it again"
 
 
 TYPED = {"inference.py": "docs/inference.md", "readme.py": "README.md"}
