@@ -15,8 +15,8 @@ HEAD = """\
 
 # Commands
 
-The help text of each command, as `gather-infer COMMAND --help` prints it. Options under *Common* have the same meaning in all commands;
-[in a shell](shell.md) has the exit codes and the completion of names.
+The help text of each command, as `gather-infer COMMAND --help` prints it. Options under *Common* have the same meaning
+in all commands; [in a shell](shell.md) has the exit codes and the completion of names.
 """
 
 
