@@ -78,7 +78,13 @@ PAIRS = {
         "(float[M,N] x, float[M,N] w) => (float[N,M] y) { a = Transpose(x) b = Transpose(w) y = Add(a, b) }",
         "(float[M,N] x, float[M,N] w) => (float[N,M] y) { h = Add(x, w) y = Transpose(h) }",
         is_special=True,
-        shapes=(sizes(x=(7, 9), w=(7, 9)),),
+        shapes=(sizes(x=(5, 7), w=(5, 7)),),
+    ),
+    "MatMuls of one operand to one MatMul and a Split": Pair(
+        "(float[M,K] x, float[K,N] w, float[K,L] v) => (float[M,N] y) { y = MatMul(x, w) }",
+        "(float[M,K] x, float[K,N] w, float[K,L] v) => (float[M,N] y) <int64[2] s = {1, 1}> "
+        "{ c = Concat<axis = 1>(w, v) h = MatMul(x, c) y, z = Split<axis = 1>(h, s) }",
+        shapes=(sizes(x=(2, 5), w=(5, 1), v=(5, 1)),),
     ),
     "Pad into Conv": Pair(
         "(float[] x, float[] w) => (float[] y) <int64[6] p = {0,0,0,0,0,1}> { h = Pad(x, p) y = Conv(h, w) }",
