@@ -127,6 +127,12 @@ class InferredGraphs:
         opsets = self._opsets(imports_of(inference.model.proto))
         self.main = InferredGraph(MAIN, "", self._ir.main, inference.scopes[MAIN], opsets, None, False, {})
         self._found: dict[GraphPath, InferredGraph] = {MAIN: self.main}
+        failed = (finding.location.node for finding in inference.diagnostics if finding.is_failure)
+        self._failed = frozenset((path.graph, path.position) for path in failed if path is not None)
+
+    def fails(self, place: InferredNode) -> bool:
+        """Whether each run that reaches a node fails there: its inputs, attributes and types need not fit together."""
+        return (place.graph.path, place.position) in self._failed
 
     def _opsets(self, imports: Iterable[OperatorSetIdProto]) -> Opsets:
         return Opsets(imports, (), self._functions)

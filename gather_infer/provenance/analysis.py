@@ -180,6 +180,8 @@ class RowAnalysis:
         place, op = step.place, step.op
         if op.op_type == "Constant" and not op.domain:
             return [self._constant_state(place.graph, name) for name in place.node.output]
+        if self.graphs.fails(place):
+            raise _not_understood(step, "it violates its specification")
         key = (op.domain, op.op_type)
         if key in self._user_ops:
             raise _not_understood(step, "it has a rule of the caller")

@@ -52,7 +52,8 @@ def axis_provenance_of(inference: Inference) -> AxisProvenance:
 class _Origins:
     def __init__(self, inference: Inference) -> None:
         self.inference = inference
-        main = InferredGraphs(inference).main
+        self.graphs = InferredGraphs(inference)
+        main = self.graphs.main
         self.batch = RowBatch(0, {}, set(), inference.causes, inference.known)
         self.axes: dict[str, Axes] = {}
         self._user_ops = {(rules.domain, op) for rules in inference.rules for op in rules.op_types}
@@ -73,7 +74,7 @@ class _Origins:
             shape = step.result(output).shape
             if name and shape is not None:
                 self.axes[name] = tuple(map(_plain, shape))
-        if op.function is not None or op.is_control_flow or self._is_users(place):
+        if op.function is not None or op.is_control_flow or self._is_users(place) or self.graphs.fails(place):
             return
         try:
             if op.op_type in ("Reshape", "Flatten") and not op.domain:
