@@ -13,6 +13,9 @@ from warnings import warn
 
 import numpy as np
 
+_ML_DTYPES_SUFFIX = {"float8e8m0": "fnu", "float6e2m3": "fn", "float6e3m2": "fn", "float4e2m1": "fn"}
+"""What ml_dtypes adds to ONNX's names of types: its name is `float4_e2m1fn`."""
+
 Sizes = Mapping[str, int]
 Size = Callable[[Sizes], int]
 End = Size | None
@@ -174,7 +177,10 @@ def _array(tables: Tables, name: str, dtype: str, value: Any) -> tuple[Any, str]
     if dtype == "string":
         return array, "" if _is_text(array) else f" must be string, is {array.dtype.name}"
     known = _dtype(dtype)
-    fits = array.dtype == known if known is not None else array.dtype.name.replace("_", "") == dtype
+    if known is not None:
+        fits = array.dtype == known
+    else:
+        fits = array.dtype.name.replace("_", "") in (dtype, dtype + _ML_DTYPES_SUFFIX.get(dtype, ""))
     if fits:
         return array, ""
     order = " in another byte order" if array.dtype.name == dtype else ""

@@ -20,6 +20,7 @@ from onnx import TensorProto, helper
 from gather_infer import Contract, ContractViolated, ModelReadError, UsageError
 from gather_infer.contract import KEY
 from gather_infer.report import guard_source
+from gather_infer.tensor import DType
 from tests.contract.contracts import BERT, MIXED, Feeds, dims, elements, good, spec
 
 
@@ -229,6 +230,14 @@ def test_no_type_of_numpy_is_taken_for_another() -> None:
     assert [v.text for v in contract.check({"x": np.zeros(2, np.float16), "y": y})] == [
         "x must be bfloat16, is float16"
     ]
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in DType if not dtype.is_numpy], ids=str)
+def test_types_of_ml_dtypes(dtype: DType) -> None:
+    pytest.importorskip("ml_dtypes")
+    contract = Contract("m", (spec("x", str(dtype), "n"),), ())
+    assert contract.check({"x": np.zeros(2, dtype.dtype)}) == []
+    assert contract.check({"x": np.zeros(2, np.float32)})
 
 
 def test_unsigned_64_bits() -> None:
