@@ -138,6 +138,8 @@ def arange(op: OpCall, start: SymbolicTensor, limit: SymbolicTensor, delta: Symb
     if isinstance(step, (int, float)) and step == 0:
         raise SpecViolation("delta must not be 0")
     if not dtype.is_integer:
+        if any(scalar.only_element is None for scalar in (start, limit)):
+            op.add_unchecked("start and limit have to be finite")
         return _float_range(op, dtype, start.only_element, limit.only_element, step)
     return _integer_range(op, dtype, start, limit, known_value(delta))
 
