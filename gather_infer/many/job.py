@@ -7,6 +7,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from gather_infer.diagnostic import Diagnostic
@@ -104,7 +105,8 @@ class Job:
             return self._run(item, name)
         except GatherInferError as error:
             text = str(error)
-            return self.failed(name, text if text.startswith(f"{name}: ") else f"{name}: {text}", error.exit_code)
+            is_named = text.startswith((f"{name}: ", f"{Path(name)}: "))  # the model of `./a.onnx` is called `a.onnx`
+            return self.failed(name, text if is_named else f"{name}: {text}", error.exit_code)
 
     def crashed(self, item: Item, ending: str) -> ModelRun:
         """The result of a model whose processes crashed."""

@@ -40,6 +40,17 @@ def test_files_that_cannot_be_read(run: Run) -> None:
     assert result.stdout.startswith(f"{LINES[0]}\n1 of 2 files: no errors, no warnings in ")
 
 
+def test_a_file_of_the_current_folder_is_named_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cut.onnx", "other.onnx"):
+        (tmp_path / name).write_bytes(b"\xff")
+    monkeypatch.chdir(tmp_path)
+    result = run("infer", ".")
+    assert (result.exit_code, result.stderr) == (
+        3,
+        "error: cut.onnx: truncated or not ONNX protobuf\nerror: other.onnx: truncated or not ONNX protobuf\n",
+    )
+
+
 def test_files_that_cannot_be_read_have_an_entry(run: Run) -> None:
     """Where it was named, in both forms; the others are what they are alone."""
     alone = json.loads(run("infer", "embedding.onnx", "--format", "json").stdout)
