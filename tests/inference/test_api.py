@@ -107,6 +107,10 @@ def test_dims(name: str) -> None:
 REFUSED_DIMS: dict[str, tuple[Any, str]] = {
     "an unknown name": (["sec=4"], "no input dim 'sec'; did you mean 'seq'?"),
     "an unknown name without a neighbour": (["zzz=4"], "no input dim 'zzz'; there are batch, past, seq"),
+    "an axis": (["x.1=4"], "no input dim 'x.1'; this axis is seq: --dim seq=4"),
+    "an axis that is not there": (["x.2=4"], "no input dim 'x.2'; there are batch, past, seq"),
+    "an upper bound": (["seq<=4"], "no input dim 'seq<'; did you mean --dim seq=..4?"),
+    "a lower bound": (["seq>=4"], "no input dim 'seq>'; did you mean --dim seq=4..?"),
     "an unknown name in an expression": (["seq=pasd + 1"], "dim 'seq': no input dim 'pasd'; did you mean 'past'?"),
     "twice": (["seq=1", "seq=2"], "dim 'seq' is given twice"),
     "itself": (["seq=seq + 1"], "dim 'seq' is bound to seq + 1, which contains it"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from onnx import ModelProto, ValueInfoProto
 
@@ -67,7 +67,12 @@ def read_constraints(
     names, unnamed = symbols_of_inputs(values, specs)
     recorded, spelt_out, warnings = _persisted(model, values)
     known = names | spelt_out
-    found = read_dims(dims, known, lambda name, new: _renaming(values, unnamed, name, new))
+    found = read_dims(
+        dims,
+        known,
+        lambda name, new: _renaming(values, unnamed, name, new),
+        lambda name: _dim_of_axis(values, unnamed, name),
+    )
     is_given = bool(found.bound or found.bounds or specs)
     by_input = {name for v in values if v.name in specs for name in _bind(found, v, specs[v.name].shape, known)}
     replacements = _replacements(values, specs, known) if recorded else {}
@@ -78,13 +83,31 @@ def read_constraints(
     return InputConstraints(is_given, tuple(recorded), known, unnamed, found, specs, changed, value_ranges), warnings
 
 
-def _renaming(values: Sequence[ValueInfoProto], unnamed: Mapping[tuple[str, int], str], name: str, new: str) -> str:
+Unnamed: TypeAlias = Mapping[tuple[str, int], str]
+
+
+def _texts(value: ValueInfoProto, unnamed: Unnamed) -> list[str]:
+    """The dims of the declared type of an input as texts, generated names for those without one."""
+    return [
+        dim.dim_param or (str(dim.dim_value) if is_sized(dim) else unnamed.get((value.name, axis), ""))
+        for axis, dim in enumerate(shaped_dims(value))
+    ]
+
+
+def _dim_of_axis(values: Sequence[ValueInfoProto], unnamed: Unnamed, name: str) -> str:
+    """The dim that `name` stands for if it names an axis, `ids.1`, as options of other commands do; else empty."""
+    found, _, axis = name.rpartition(".")
+    for value in values:
+        dims = _texts(value, unnamed)
+        if value.name == found and axis.isascii() and axis.isdecimal() and int(axis) < len(dims):
+            return dims[int(axis)]
+    return ""
+
+
+def _renaming(values: Sequence[ValueInfoProto], unnamed: Unnamed, name: str, new: str) -> str:
     """The option that renames symbol `name` to `new`: `--input 'ids=[batch, seq]'`; empty if no input has `name`."""
     for value in values:
-        dims = [
-            dim.dim_param or (str(dim.dim_value) if is_sized(dim) else unnamed.get((value.name, axis), ""))
-            for axis, dim in enumerate(shaped_dims(value))
-        ]
+        dims = _texts(value, unnamed)
         if name in dims:
             return as_option("--input", f"{value.name}=[{', '.join(new if dim == name else dim for dim in dims)}]")
     return ""

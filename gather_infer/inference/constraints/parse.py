@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -59,11 +59,13 @@ def read_dims(
     specs: Mapping[str, object] | Iterable[str],
     known: Iterable[str],
     renaming: Callable[[str, str], str] = lambda name, new: "",
+    dim_of_axis: Callable[[str], str] = lambda name: "",
 ) -> DimSpecs:
     """Parse `dims=`: strings as on the command line, or a mapping of names to a size, a text or a pair of bounds.
 
-    known      the symbols of the model's inputs
-    renaming   returns the option that renames its first argument to its second, for messages; empty if there is none
+    known        the symbols of the model's inputs
+    renaming     returns the option that renames its first argument to its second, for messages; empty if there is none
+    dim_of_axis  returns the dim of an axis `ids.1`, for messages; empty if there is no such axis
 
     Raises UsageError for an unknown name, a malformed entry, or a binding that contradicts another one.
     """
@@ -71,7 +73,7 @@ def read_dims(
     found = DimSpecs()
     for name, text in _entries(specs, "dims", "a dim must read NAME=SIZE, NAME=LOW..HIGH or NAME=EXPRESSION"):
         if name not in names:
-            raise UsageError(f"no input dim {name!r}{suggestion(name, names)}")
+            raise UsageError(f"no input dim {name!r}{_meant(name, text, names, dim_of_axis(name))}")
         _require_one("dim", name, text)
         if name in found.bound or name in found.bounds:
             raise UsageError(f"dim {name!r} is given twice")
@@ -83,6 +85,16 @@ def read_dims(
         else:
             found.bounds[name] = interval
     return found
+
+
+def _meant(name: str, text: str, names: Set[str], dim: str) -> str:
+    """The end of the message about an unknown name, for `ids.1=7` and `seq<=7` with the option that is meant."""
+    if dim in names:
+        return f"; this axis is {dim}: {as_option('--dim', f'{dim}={text}')}"
+    if name[-1] in "<>" and name[:-1].rstrip() in names:
+        bounds = f"..{text}" if name[-1] == "<" else f"{text}.."
+        return f"; did you mean {as_option('--dim', f'{name[:-1].rstrip()}={bounds}')}?"
+    return suggestion(name, names)
 
 
 def _entries(specs: Mapping[str, object] | Iterable[str], what: str, form: str) -> Iterable[tuple[str, str]]:
