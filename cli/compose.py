@@ -55,10 +55,10 @@ def command(
 ) -> int:
     """Join two models.
 
-    Outputs of MODEL become inputs of OTHER. They are proved to satisfy the contract of OTHER, or the lines that fail or
-    stay open are listed; - is standard input. --dim and --input are about MODEL, and --verify compares the joined model
-    with both models run one after the other. The command exits with 1 and writes nothing if types do not fit, or a
-    line fails for some inputs.
+    Outputs of MODEL become inputs of OTHER; both are ONNX files, and - is standard input. The outputs are proved to
+    satisfy the contract of OTHER, or the lines that fail or stay open are listed. --dim and --input are about MODEL,
+    and --verify compares the joined model with both models run one after the other. The command exits with 1 and writes
+    nothing if types do not fit, or a line fails for some inputs.
     """
     require_output(target, dry_run=dry_run)
 

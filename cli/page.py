@@ -12,7 +12,7 @@ from gather_infer.report.output_formats import PAGE, PageReport
 from .console import Console
 from .facts import Facts, assume_option, facts_options, ranges_option
 from .options import Command, common_options, model_argument, option
-from .saving import missing_output, write_texts
+from .saving import write_texts
 
 
 @click.command("page", cls=Command, example="gather-infer page fixtures/bert-torchscript.onnx -o page.html")
@@ -36,7 +36,7 @@ def command(
     graphs and plots. MODEL is an ONNX file (- is standard input) or the .xml file of an OpenVINO IR.
     """
     if not output:
-        raise missing_output((model,))
+        raise click.UsageError("-o OUT.html is missing")
     if output != "-" and os.path.exists(output) and os.path.exists(model) and os.path.samefile(model, output):
         raise click.UsageError("-o names the model itself; a page needs a file of its own")
 

@@ -271,7 +271,8 @@ class _Comparison:
         if other_inputs or self.facts.is_contradictory:
             return
         known = {(frozenset(c.relations), c.where) for c in self.required}
-        for original in self.second.conditions:
+        distinct = {(each.text, each.nodes, each.relations, each.where): each for each in self.second.conditions}
+        for original in distinct.values():  # an assumption may repeat a line
             try:
                 condition = original.at(self.bound)
             except ZeroDivisionError:

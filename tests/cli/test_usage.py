@@ -173,6 +173,7 @@ USAGE = {
     "outputs embedding.onnx -o out.onnx --drop hidden --add word --prove": "no output in common",
     "compose embedding.onnx": "missing argument 'OTHER'",
     "compose embedding.onnx bad.onnx": "-o OUT is missing",
+    "page embedding.onnx": "-o OUT.html is missing",
     "compose embedding.onnx embedding.onnx -o out.onnx": "no output of the first model has the name of an input",
     "compose embedding.onnx embedding.onnx -o out.onnx --map hiden=ids": "did you mean 'hidden'",
     "rename embedding.onnx -o out.onnx": "nothing to rename",
