@@ -177,6 +177,9 @@ def _addressed(walk: UnfreezingWalk, node: NodeProto) -> list[_Addressed]:
 
 def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     indices = node.input[1]
+    constant = walk.array(indices)
+    if constant is not None and not constant.size:
+        return node  # it reads at no position
     for each in _addressed(walk, node):
         if indices in walk.row_numbers.sized or walk.has_free_values(indices):
             return node

@@ -47,6 +47,12 @@ CASES = {
         "(float[2,7,8] x) => (float[2,7,2,4] y) <int64[4] s = {2,7,2,-1}> { y = Reshape(x, s) }",
         "(float[batch,7,8] x) => (float[batch,7,2,4] y) <int64[4] s = {-1,7,2,4}> { y = Reshape(x, s) }",
     ),
+    "an index without elements": Case(
+        "(float[2,3] x) => (float[2,3] y, float[2,0] z) <int64[0] i = {}> "
+        "{ e = Gather<axis=0>(x, i) y = Concat<axis=0>(x, e) z = Gather<axis=1>(x, i) }",
+        "(float[batch,3] x) => (float[batch,3] y, float[batch,0] z) <int64[0] i = {}> "
+        "{ y = Identity(x) z = Gather<axis=1>(x, i) }",
+    ),
     "as many heads as rows": Case(
         "(float[2,7,4] x) => (float[2,2,7,2] y) <int64[4] s = {2,7,2,2}> "
         "{ r = Reshape(x, s) y = Transpose<perm=[0,2,1,3]>(r) }",
