@@ -41,12 +41,25 @@ class Bytes(_Number):
         return int(match[1]) << 10 * (" KMGT".index(match[2].upper()) if match[2] else 0)
 
 
+def require_file_name(path: str, hint: str) -> None:
+    """Raise click.UsageError for the name of a folder, such as `out/`, which writing would take for `out`."""
+    if path.endswith(("/", os.sep)):
+        raise click.UsageError(f"{hint}: {path!r} names a folder, not a file")
+
+
 class Option(click.Option):
     """An option with the heading of its section on the help page."""
 
     def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        if self.metavar in ("FILE", "FILE.py"):
+            for path in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(path, str):
+                    require_file_name(path, self.opts[-1])
+        return super().type_cast_value(ctx, value)
 
 
 class Command(click.Command):

@@ -11,7 +11,7 @@ from gather_infer.report.output_formats import PAGE, PageReport
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options, ranges_option
-from .options import Command, common_options, model_argument, option
+from .options import Command, common_options, model_argument, option, require_file_name
 from .saving import write_texts
 
 
@@ -37,6 +37,7 @@ def command(
     """
     if not output:
         raise click.UsageError("-o OUT.html is missing")
+    require_file_name(output, "-o")
     if output != "-" and os.path.exists(output) and os.path.exists(model) and os.path.samefile(model, output):
         raise click.UsageError("-o names the model itself; a page needs a file of its own")
 

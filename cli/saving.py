@@ -14,7 +14,7 @@ import click
 
 from .console import Console
 from .interrupts import stop_if_interrupted
-from .options import Function, option, with_options
+from .options import Function, option, require_file_name, with_options
 
 if TYPE_CHECKING:
     from gather_infer.many.job import Save
@@ -128,6 +128,8 @@ def target_of(
         return None
     if not output:
         raise click.UsageError("-o needs the name of a file, found ''")
+    if not is_folder:
+        require_file_name(output, "-o")
     if output == "-" and is_folder:
         raise click.UsageError("-o - writes one model; for several models, OUT is a folder")
     if output == "-" and sys.stdout.isatty():
