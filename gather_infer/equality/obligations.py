@@ -16,13 +16,15 @@ from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import nodes_like, shared_nodes
 from gather_infer.equality.frames import axes_of
 from gather_infer.equality.operators import is_deprecated
+from gather_infer.equality.pieces import rearranged
 from gather_infer.equality.pool import TermPool
+from gather_infer.equality.reshape import reshaped_index
 from gather_infer.equality.terms import Apply, Integer, Operand, Select, Tensor, Term
 from gather_infer.equality.translation import Translation
 from gather_infer.inference.result import Access
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, NodePath
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, substitute
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, product, substitute
 from gather_infer.tensor import DType
 from gather_infer.validate import VerdictKind, verdict
 
@@ -31,6 +33,9 @@ _VECTORS: Final[Mapping[str, tuple[int, ...]]] = {
     "Tile": (1,),
 }  # fmt: skip
 """Operator -> its operands that onnxruntime refuses unless they are vectors; so are the axes of reductions."""
+
+_REARRANGEMENTS: Final = frozenset(("Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"))
+"""Operators whose results have the elements of the first operand, each once."""
 
 
 class Obligations:
@@ -178,14 +183,15 @@ class Obligations:
         if access.node.graph != MAIN or access.addressing is None:
             return None
         addressing = access.addressing
-        indices = side.tensor(side.model.main, access.indices)
+        name = access.indices if addressing.column is not None else _same_elements(side.model.main, access.indices)
+        indices = side.tensor(side.model.main, name)
         size = self.form(side, addressing.size)
         if not isinstance(indices, Tensor) or size is None:
             return None
         return self._positions(indices, addressing.column), size, addressing.indexing
 
     def _positions(self, indices: Tensor, column: int | None) -> Tensor:
-        """One column of indices, without axes along which they are equal and that have an element."""
+        """One column of indices as a vector, without axes along which they are equal and that have an element."""
         pool = self.second.pool
         term = pool.term_of(indices)
         last = indices.rank - 1
@@ -203,7 +209,10 @@ class Obligations:
         index: list[Dim] = [0] * len(shape)
         for new, axis in enumerate(kept):
             index[axis] = frame.variables[new]
-        return pool.tensor(indices.dtype, target, pool.move(term, tuple(index), frame))
+        found = pool.tensor(indices.dtype, target, pool.move(term, tuple(index), frame))
+        vector = (product(target),)
+        flat = reshaped_index(target, vector, pool.frame(vector))
+        return found if flat is None else rearranged(pool, found, found.dtype, vector, flat)
 
 
 def _declared(side: Translation) -> Iterator[tuple[Graph, str, int, str | int]]:
@@ -251,6 +260,16 @@ def axes_in(pool: TermPool, term: Term) -> set[int]:
             found.update(axes_of(dim))
             pending += [pool.index_terms[name][0] for name in free_symbols(dim) if name in pool.index_terms]
     return found
+
+
+def _same_elements(graph: Graph, name: str) -> str:
+    """The first value of which `name` is a rearrangement: each element is in both, and as often."""
+    while (producer := graph.producer(name)) is not None:
+        node = producer[0]
+        if node.domain or node.op_type not in _REARRANGEMENTS or not node.inputs:
+            break
+        name = node.inputs[0]
+    return name
 
 
 def nodes_behind(graph: Graph, name: str) -> set[Node]:

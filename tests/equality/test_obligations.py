@@ -50,6 +50,29 @@ NARROWER: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
+READ_INDICES: dict[str, tuple[str, str, bool]] = {
+    # nodes of both models on indices int64[A, B] i of an axis of 5, whether the second reads no other elements
+    "as a vector": ("j = Reshape(i, m) g = Gather(x, j)", "g = Gather(x, i)", True),
+    "transposed": ("j = Transpose(i) k = Unsqueeze(j, z) g = Gather(x, k)", "g = Gather(x, i)", True),
+    "as a vector, negated": ("j = Reshape(i, m) k = Neg(j) g = Gather(x, k)", "k = Neg(i) g = Gather(x, k)", True),
+    "negated": ("g = Gather(x, i)", "k = Neg(i) g = Gather(x, k)", False),
+    "all of them": ("j = Slice(i, z, o, z) g = Gather(x, j)", "g = Gather(x, i)", False),
+    "the others": ("h = Slice(i, z, o, z) s = Shape(i) j = Expand(h, s) g = Gather(x, j)", "g = Gather(x, i)", False),
+    "no copies": ("s = Shape(i) t = Concat<axis=0>(c, s) j = Expand(i, t) g = Gather(x, j)", "g = Gather(x, i)", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ_INDICES)
+def test_the_second_model_reads_the_indices_of_the_first(name: str) -> None:
+    *nodes, is_same = READ_INDICES[name]
+    inputs = "(float[5] x, int64[A, B] i, float[K] w) => (y) <int64[1] m = {-1}, int64[1] z = {0}, int64[1] o = {1}>"
+    counts = "c = Shape(w) y = Relu(x)"
+    first, second = (model(f"{inputs} {{ {counts} {text} }}") for text in nodes)
+    found = diff(first, second, runs=0)
+    assert found.is_proved == is_same
+    assert all("reads an index" in each for each in found.obligations)
+
+
 def test_models_without_outputs() -> None:
     one = model("(float[N] x) => () { }")
     two = model("(float[N] x) => () <int64[1] t = {7}> { r = Reshape(x, t) }")
