@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from typing import Final
 from zlib import crc32
 
-from gather_infer.symbolic import Dim, DimTooLarge, Expr, Scope, evaluate, free_symbols, known_eq, simplify, substitute
+from gather_infer.symbolic import (
+    Dim,
+    DimTooLarge,
+    Expr,
+    Scope,
+    evaluate,
+    free_symbols,
+    known_eq,
+    simplify,
+    substitute,
+    symbol,
+)
 from gather_infer.symbolic.normal_form import Atom, FloorDiv, Symbol, from_terms, terms_of
 from gather_infer.symbolic.substitution import replace_atom
 
@@ -81,7 +92,7 @@ class DimTable:
             return self._forms[simple]
         try:
             values = tuple(
-                evaluate(simple, {name: crc32(f"{name}/{number}".encode()) % 89 + 2 for name in simple.symbols})
+                evaluate(simple, {name: self._sample(name, number) for name in simple.symbols})
                 for number in range(SAMPLES)
             )
         except ZeroDivisionError:
@@ -92,6 +103,13 @@ class DimTable:
                 return other
         same.append(simple)
         return simple
+
+    def _sample(self, name: str, number: int) -> int:
+        """A value of a symbol within its bounds."""
+        bounds = self.facts.bounds(symbol(name))
+        low = 0 if bounds.lo is None else bounds.lo
+        count = 91 if bounds.hi is None else max(1, min(91, bounds.hi - low + 1))
+        return low + crc32(f"{name}/{number}".encode()) % count
 
     def _with_equal_atoms(self, dim: Dim) -> Dim:
         """A dim with the atoms replaced that are equal to others."""

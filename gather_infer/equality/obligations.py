@@ -210,6 +210,8 @@ class Obligations:
         for new, axis in enumerate(kept):
             index[axis] = frame.variables[new]
         found = pool.tensor(indices.dtype, target, pool.move(term, tuple(index), frame))
+        if frame.is_empty:
+            return found
         vector = (product(target),)
         flat = reshaped_index(target, vector, pool.frame(vector))
         return found if flat is None else rearranged(pool, found, found.dtype, vector, flat)

@@ -19,6 +19,7 @@ import numpy as np
 from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
 from gather_infer.equality.executions import Execution
 from gather_infer.equality.folding import constant_tensor, folded
+from gather_infer.equality.inferred_sizes import name_inferred_size
 from gather_infer.equality.model_facts import Meanings, ModelFacts
 from gather_infer.equality.movement import MOVEMENTS, split
 from gather_infer.equality.named_laws import opened_by_law
@@ -45,7 +46,7 @@ from gather_infer.ir import Model
 from gather_infer.ir.constant import Constant, read_attribute, read_tensor
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, NodeId
-from gather_infer.symbolic import DimTooLarge, Expr, floordiv, known_eq, product, symbol
+from gather_infer.symbolic import DimTooLarge, Expr, symbol
 from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
 
 
@@ -199,8 +200,8 @@ class Translation:
         raws: Sequence[SymbolicTensor],
     ) -> None:
         """Set the outputs of a node."""
-        if node.op_type == "Reshape" and not node.domain:
-            self._name_inferred_size(graph, node)
+        if node.op_type == "Reshape" and not node.domain and node.source not in self.failing:
+            name_inferred_size(self.facts, self.meanings, graph, node)
         known = [self._known(raw) for raw in raws]
         if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
             if node.bodies:  # they are executed, and may fail
@@ -226,36 +227,6 @@ class Translation:
             self._set(graph, node, found)
             return
         self._call(graph, node, signature, view, raws)
-
-    def _name_inferred_size(self, graph: Graph, node: Node) -> None:
-        """The size that a Reshape computes for -1: the quotient of the others, unless one of them is 0."""
-        if node.source in self.failing:
-            return
-        data, result = self.facts.raw(graph, node.inputs[0]), self.facts.raw(graph, node.outputs[0])
-        unnamed = [dim for dim in result.shape or () if not self.facts.is_bound((dim,))]
-        if data.shape is None or result.shape is None or len(unnamed) != 1 or not self.facts.is_bound(data.shape):
-            return
-        size = unnamed[0]
-        if self.facts.lacks_meaning(size):
-            self.meanings.has_unnamed_sizes = True
-            if not self.meanings.names_sizes:
-                return
-            others = [self.facts.dim(dim) for dim in result.shape if dim is not size]
-            total = product(self.facts.dim(dim) for dim in data.shape)
-            if product(others) == 0:
-                return
-            quotient = floordiv(total, product(others), self.pool.facts.where_defined())
-            if (
-                isinstance(quotient, int)
-                or quotient.depth == 1
-                or known_eq(quotient * product(others), total, self.pool.facts)
-            ):
-                self.facts.renamed[size.name] = self.meanings.dims.form(quotient)
-                self.facts.conditional.add(size.name)
-                for dim in others:
-                    if isinstance(dim, Expr):
-                        self.meanings.nonzero.add(dim)
-                        self.pool.facts.add_fact(dim - 1)
 
     def _set(self, graph: Graph, node: Node, tensors: Sequence[Operand]) -> None:
         for name, found in zip(node.outputs, tensors, strict=False):

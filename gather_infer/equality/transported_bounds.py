@@ -16,7 +16,8 @@ from gather_infer.inference.constraints.given import shaped_dims, symbols_of_inp
 from gather_infer.inference.constraints.parse import read_inputs
 from gather_infer.inference.dim_rendering import is_sized
 from gather_infer.model.tensors import fed_inputs
-from gather_infer.symbolic import Interval, Scope
+from gather_infer.node_ids import MAIN
+from gather_infer.symbolic import Interval, Scope, simplify
 from gather_infer.tensor import SymbolicTensor
 
 _LARGEST: Final = 2**31 - 1
@@ -29,6 +30,11 @@ def facts_of(inference: Inference) -> Scope:
     for constraint in inference.constraints:
         if constraint.relation == "<=":
             facts.add_fact(constraint.right - constraint.left)
+    for implied in inference.implied_constraints:  # as sizes are now known, which may be simpler than it was
+        if len(implied.any_of) == 1 and not implied.runtime and implied.node.graph == MAIN:
+            ((left, relation, right),) = implied.any_of
+            if relation == "<=":
+                facts.add_fact(simplify(right - left, facts))
     return facts
 
 

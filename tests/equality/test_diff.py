@@ -26,13 +26,8 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_optimized_fixtures_are_proved(name: str) -> None:
-    """Every output has equal terms; that the result runs wherever the fixture does is proved for most."""
     found = diff(model_path(name), optimize(model_path(name)).proto, runs=0)
-    assert all(each.proof_class is not None for each in found.outputs), found.outputs
-    if name.startswith("beam-step"):
-        assert len(found.obligations) == 1 and "in bounds" in found.obligations[0]
-    else:
-        assert found.is_proved, (found.outputs, found.obligations)
+    assert found.is_proved, (found.outputs, found.obligations)
 
 
 @pytest.mark.parametrize("name", ["bert-torchscript", "gpt2-kv-dynamo", "detector-dynamo"])

@@ -93,3 +93,19 @@ def test_sizes_that_a_file_records(mine: str, its: str, sentence: str) -> None:
     found = diff(first, second, runs=0)
     assert found.obligations == ((sentence,) if sentence else ())
     assert found.is_proved == (not sentence)
+
+
+WINDOWS = "a = Conv<strides = [4]>(x, k) y = Conv<strides = [8]>(a, w) n = Shape<end = 1>(x) h = Shape<start = 2>(x)"
+LENGTH = {"quotients": "s = Add(h, three) q = Div(s, four) l = Div(q, eight)", "rounded up": "l = Div(h, eight)"}
+
+
+@pytest.mark.parametrize(("length", "is_proved"), [("quotients", True), ("rounded up", False)])
+def test_a_bound_of_a_maximum(length: str, is_proved: bool) -> None:
+    """8 windows of 4 need 29 elements: then max(0, (h + 3)//4 - 8)//8 + 1 is (h + 3)//4//8."""
+    inputs = "(float[b, 1, h] x, float[1, 1, 1] k, float[1, 1, 8] w) => (z)"
+    numbers = "<int64[1] three = {3}, int64[1] four = {4}, int64[1] eight = {8}>"
+    first = model(
+        f"{inputs} {numbers} {{ {WINDOWS} l = Shape<start = 2>(y) t = Concat<axis = 0>(l, n) z = Reshape(y, t) }}"
+    )
+    second = model(f"{inputs} {numbers} {{ {WINDOWS} {LENGTH[length]} t = Concat<axis = 0>(l, n) z = Reshape(y, t) }}")
+    assert diff(first, second, runs=0).is_proved is is_proved
