@@ -200,6 +200,19 @@ CASES = {
              s = Reshape<allowzero = 1>(x, a) y = Reshape<allowzero = 1>(s, b) }""",
         "g (float[A, 0] x) => (float[0, 3] y) <int64[2] b = {0, 3}> { y = Reshape<allowzero = 1>(x, b) }",
     ),
+    "a -1 that may be beside a 0, allowzero": Case(
+        "reshape-of-view",
+        """g (float[A, B] x, float[K, B] z) => (float[K, B] y) <int64[1] a = {1}, int64[1] m = {-1}> {
+             n = Shape<start = 1>(z) t = Concat<axis = 0>(m, n) s = Unsqueeze(x, a) y = Reshape<allowzero = 1>(s, t) }""",
+        """g (float[A, B] x, float[K, B] z) => (float[K, B] y) <int64[1] m = {-1}> {
+             n = Shape<start = 1>(z) t = Concat<axis = 0>(m, n) y = Reshape<allowzero = 1>(x, t) }""",
+        near={
+            "a view that merges sizes": """g (float[A, B] x, float[K, B] z) => (float[K, B] y) <int64[1] m = {-1}> {
+                n = Shape<start = 1>(z) t = Concat<axis = 0>(m, n) s = Flatten<axis = 0>(x) y = Reshape<allowzero = 1>(s, t) }""",
+            "a view by a target that is not known": """g (float[A, B] x, float[K, B] z, int64[2] f) => (float[K, B] y) <int64[1] m = {-1}> {
+                n = Shape<start = 1>(z) t = Concat<axis = 0>(m, n) s = Reshape(x, f) y = Reshape<allowzero = 1>(s, t) }""",
+        },
+    ),
     "reshape of flatten": Case(
         "reshape-of-view",
         "g (float[A, 2, 3] x) => (float[K, 2] y) <int64[2] b = {-1, 2}> { s = Flatten(x) y = Reshape(s, b) }",

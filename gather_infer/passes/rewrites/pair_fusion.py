@@ -15,6 +15,7 @@ from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.identity_elimination import preserves_order
 from gather_infer.passes.rewrites.indexing import axes_of
 from gather_infer.passes.rule_table import RewriteSet
+from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import DType, Shape
 
 rewrites = RewriteSet()
@@ -114,15 +115,41 @@ def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
 def reshape_of_view(match: Match) -> Rewrite | None:
     """Reshape(view(x), t) == Reshape(x, t), where each entry of t that may be 0 copies the same dim of x and view(x)
 
-    A Transpose that moves only axes of size 1 is a view as well.
+    With `allowzero`, where no 0 may be next to a -1, or the view keeps the sizes. A Transpose that moves only axes of
+    size 1 is a view as well.
     """
     inner = match.producer(0, *VIEWS, "Transpose")
     if inner is None or not _is_view(inner) or not match.input(1):
         return None
-    if not match.integer("allowzero", 0) and not _copies_the_same(match, inner):
+    is_same = _infers_the_same if match.integer("allowzero", 0) else _copies_the_same
+    if not is_same(match, inner):
         return None
     new = match.copy(match, [inner.input(0), match.input(1)])
     return match.replace_with("Reshape(view(x), t) == Reshape(x, t), a 0 in t copies the same dim of both", *new)
+
+
+def _infers_the_same(match: Match, inner: Match) -> bool:
+    """Whether a -1 in the target, with `allowzero`, is the same size before the inner view as after it.
+
+    Next to a 0, onnxruntime divides the product of the dims of the data that are not 0, which a view may change.
+    """
+    target, data, view = match.elements(1), inner.shape(0), match.shape(0)
+    if target is not None:
+        if all(match.at_most(0, entry) for entry in target):
+            return True
+        if all(entry == -1 or match.at_most(1, entry) for entry in target):
+            return True
+    if data is None or view is None:
+        return False
+    before = list(data)
+    after: list[Dim] = []
+    for dim in view:
+        same = next((at for at, other in enumerate(before) if match.equal(dim, other)), None)
+        if same is None:
+            after.append(dim)
+        else:
+            del before[same]
+    return all(match.at_most(1, dim) for dim in (*before, *after)) and match.equal(product(before), product(after))
 
 
 def _copies_the_same(match: Match, inner: Match) -> bool:
