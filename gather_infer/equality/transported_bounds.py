@@ -33,8 +33,8 @@ def facts_of(inference: Inference) -> Scope:
     for implied in inference.implied_constraints:  # as sizes are now known, which may be simpler than it was
         if len(implied.any_of) == 1 and not implied.runtime and implied.node.graph == MAIN:
             ((left, relation, right),) = implied.any_of
-            if relation == "<=":
-                facts.add_fact(simplify(right - left, facts))
+            if relation == "<=" and (simple := simplify(right - left, facts)) != right - left:
+                facts.add_fact(simple)
     return facts
 
 

@@ -209,9 +209,20 @@ CASES = {
         near={
             "a view that merges sizes": """g (float[A, B] x, float[K, B] z) => (float[K, B] y) <int64[1] m = {-1}> {
                 n = Shape<start = 1>(z) t = Concat<axis = 0>(m, n) s = Flatten<axis = 0>(x) y = Reshape<allowzero = 1>(s, t) }""",
+            "a view that leaves out the size beside the -1": """g (float[A, 4] x) => (float[K, A] y) <int64[1] m = {-1}> {
+                n = Shape<end = 1>(x) t = Concat<axis = 0>(m, n) s = Flatten<axis = 0>(x) y = Reshape<allowzero = 1>(s, t) }""",
             "a view by a target that is not known": """g (float[A, B] x, float[K, B] z, int64[2] f) => (float[K, B] y) <int64[1] m = {-1}> {
                 n = Shape<start = 1>(z) t = Concat<axis = 0>(m, n) s = Reshape(x, f) y = Reshape<allowzero = 1>(s, t) }""",
         },
+    ),
+    "a view that merges sizes, where the Reshape fails without it, allowzero": Case(
+        "reshape-of-view",
+        """g (float[A, 4, B] x, float[K, B] z) => (float[A, 4, 1, B] y) <int64[1] four = {4}, int64[1] m = {-1}> {
+             b = Shape<start = 1>(z) n = Shape<end = 1>(x) q = Mul(n, four) u = Concat<axis = 0>(q, b) s = Reshape<allowzero = 1>(x, u)
+             t = Concat<axis = 0>(n, four, m, b) y = Reshape<allowzero = 1>(s, t) }""",
+        """g (float[A, 4, B] x, float[K, B] z) => (float[A, 4, 1, B] y) <int64[1] four = {4}, int64[1] m = {-1}> {
+             b = Shape<start = 1>(z) n = Shape<end = 1>(x) t = Concat<axis = 0>(n, four, m, b) y = Reshape<allowzero = 1>(x, t) }""",
+        fails=True,
     ),
     "reshape of flatten": Case(
         "reshape-of-view",

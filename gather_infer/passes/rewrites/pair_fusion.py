@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,8 @@ from gather_infer.passes.rewrite import Rewrite
 from gather_infer.passes.rewrites.identity_elimination import preserves_order
 from gather_infer.passes.rewrites.indexing import axes_of
 from gather_infer.passes.rule_table import RewriteSet
-from gather_infer.symbolic import Dim, product
+from gather_infer.symbolic import Dim, Expr, free_symbols, known_eq, known_lt, product, symbol
+from gather_infer.symbolic.normal_form import Symbol
 from gather_infer.tensor import DType, Shape
 
 rewrites = RewriteSet()
@@ -24,6 +26,9 @@ VIEWS: Final = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 """Operators that keep the elements in their order."""
 
 _FAR: Final = (1 << 63) - 1
+
+MOST_ZEROS: Final = 4
+"""Maximum number of sizes that may be 0 in a Reshape with `allowzero`: each subset of them is a case."""
 
 
 @rewrites.rewrites("Transpose")
@@ -115,7 +120,7 @@ def _both(outer: Sequence[int], inner: Sequence[int]) -> list[int]:
 def reshape_of_view(match: Match) -> Rewrite | None:
     """Reshape(view(x), t) == Reshape(x, t), where each entry of t that may be 0 copies the same dim of x and view(x)
 
-    With `allowzero`, where no 0 may be next to a -1, or the view keeps the sizes. A Transpose that moves only axes of
+    With `allowzero`, where a 0 next to a -1 gives the same size before the view. A Transpose that moves only axes of
     size 1 is a view as well.
     """
     inner = match.producer(0, *VIEWS, "Transpose")
@@ -131,25 +136,40 @@ def reshape_of_view(match: Match) -> Rewrite | None:
 def _infers_the_same(match: Match, inner: Match) -> bool:
     """Whether a -1 in the target, with `allowzero`, is the same size before the inner view as after it.
 
-    Next to a 0, onnxruntime divides the product of the dims of the data that are not 0, which a view may change.
+    Next to a 0, onnxruntime divides the product of the sizes of the data that are not 0, which a view may change, by
+    that of the target, and fails if it does not divide it.
     """
     target, data, view = match.elements(1), inner.shape(0), match.shape(0)
-    if target is not None:
-        if all(match.at_most(0, entry) for entry in target):
-            return True
-        if all(entry == -1 or match.at_most(1, entry) for entry in target):
-            return True
-    if data is None or view is None:
+    if target is not None and all(match.at_most(0, entry) for entry in target):
+        return True
+    if target is None or data is None or view is None:
         return False
-    before = list(data)
-    after: list[Dim] = []
-    for dim in view:
-        same = next((at for at, other in enumerate(before) if match.equal(dim, other)), None)
-        if same is None:
-            after.append(dim)
-        else:
-            del before[same]
-    return all(match.at_most(1, dim) for dim in (*before, *after)) and match.equal(product(before), product(after))
+    sizes = [entry for entry in target if entry != -1]
+    dims = {*data, *view, *sizes}
+    uncertain = {dim for dim in dims if not match.at_most(1, dim)}
+    names = sorted({name for dim in uncertain for name in free_symbols(dim)})
+    if len(names) > MOST_ZEROS or not all(_is_product(dim) and match.at_most(0, dim) for dim in uncertain):
+        return False
+    if not all(free_symbols(dim).isdisjoint(names) for dim in dims - uncertain):
+        return False
+    for count in range(1, len(names) + 1):
+        for zeros in combinations(names, count):
+            scope = match.scope.child()
+            for name in names:
+                if name not in zeros:
+                    scope.add_fact(symbol(name) - 1)
+            held = [[dim for dim in dims if free_symbols(dim).isdisjoint(zeros)] for dims in (data, view, sizes)]
+            if len(held[2]) == len(sizes):
+                continue
+            before, after, divisor = map(product, held)
+            if known_eq(before, after, scope) is not True and known_lt(after, divisor, scope) is not True:
+                return False
+    return True
+
+
+def _is_product(dim: Dim) -> bool:
+    """Whether a dim is a product of symbols and a number, so that it is 0 where one of them is."""
+    return isinstance(dim, Expr) and len(dim.terms) == 1 and all(isinstance(atom, Symbol) for atom in dim.terms[0][0])
 
 
 def _copies_the_same(match: Match, inner: Match) -> bool:
