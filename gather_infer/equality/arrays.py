@@ -12,7 +12,7 @@ from gather_infer.equality.frames import Frame, axes_of, is_axis_symbol
 from gather_infer.equality.terms import Integer, Literal, Select, Term, axis_symbol
 from gather_infer.ir.constant import bits_dtype
 from gather_infer.symbolic import Dim, Expr
-from gather_infer.symbolic.normal_form import Extremum, FloorDiv, Min
+from gather_infer.symbolic.normal_form import Extremum, FloorDiv, Min, Symbol
 from gather_infer.tensor import INTEGER_RANGE, DType
 
 
@@ -20,6 +20,19 @@ def spans(array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame) -> bool
     """Whether the index variables range over all elements of an array, one for each axis."""
     axes = [axis for dim in place for axis in axes_of(dim)]
     return len(axes) != array.ndim or all(frame.extents[k] == n for k, n in zip(axes, array.shape, strict=True))
+
+
+def keeps_axes(array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame) -> bool:
+    """Whether each position of an array is an index variable that ranges over its axis, in the order of the axes."""
+    before = -1
+    for dim, size in zip(place, array.shape, strict=True):
+        if not isinstance(dim, Symbol) or not is_axis_symbol(dim.name):
+            return False
+        axis = int(dim.name[1:])
+        if axis <= before or frame.extents[axis] != size:
+            return False
+        before = axis
+    return True
 
 
 def on_grid(dim: Dim, variables: Mapping[str, npt.NDArray[np.int64]]) -> Any:

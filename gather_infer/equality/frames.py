@@ -45,6 +45,20 @@ class Frame:
                 self._scope.add_fact(extent - 1 - variable)
         return self._scope
 
+    def renames(self, index: tuple[Dim, ...], extents: Shape) -> bool:
+        """Whether `index` has another variable of the same range for each of other index variables, with `extents`."""
+        taken = set()
+        for dim, extent in zip(index, extents, strict=True):
+            if extent == 1:
+                continue
+            if not isinstance(dim, Symbol) or not is_axis_symbol(dim.name):
+                return False
+            axis = int(dim.name[1:])
+            if axis in taken or self.extents[axis] != extent:
+                return False
+            taken.add(axis)
+        return True
+
     def simplify(self, dim: Dim) -> Dim:
         """The dim rebuilt with the facts of the frame."""
         if isinstance(dim, int) or dim.depth == 1:

@@ -121,9 +121,13 @@ class Obligations:
         side = self.second
         sizes: dict[tuple[Graph, str], tuple[object, str, bool]] = {}
         known = {(name, axis, given) for _, name, axis, given in _declared(self.first)}
-        for graph, name, axis, given in _declared(side):
+        declared = [(each, each[1:] not in known) for each in _declared(side)]
+        suspects = {given for (_, _, _, given), is_new in declared if is_new}
+        for (graph, name, axis, given), is_new in declared:
+            if given not in suspects or not (is_new or isinstance(given, str)):
+                continue
             shape = side.facts.raw(graph, name).shape
-            place, is_new = f"axis {axis} of {name}", (name, axis, given) not in known
+            place = f"axis {axis} of {name}"
             if shape is None or axis >= len(shape):
                 if is_new:
                     yield f"the second model declares {place} as {given}, and its size is not known"

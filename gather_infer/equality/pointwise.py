@@ -153,6 +153,13 @@ def applied_again(pool: TermPool, term: Apply, operands: tuple[Term, ...], frame
     return applied(pool, term.operator, term.attributes, term.dtype, operands, frame)
 
 
+def renamed(pool: TermPool, term: Apply, operands: tuple[Term, ...], _: Frame) -> Term:
+    """The operator of `term` applied to its operands with other names of index variables: no law makes it simpler."""
+    if POINTWISE[term.operator[:2]].is_commutative:
+        operands = tuple(sorted(operands, key=lambda operand: operand.serial))
+    return pool.apply(term.operator, term.attributes, term.dtype, operands)
+
+
 def _evaluated(
     pool: TermPool,
     operator: Operator,

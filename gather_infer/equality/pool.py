@@ -22,6 +22,7 @@ from gather_infer.equality.arrays import (
     elements_at,
     grid_of,
     is_repeated,
+    keeps_axes,
     numbers_of,
     spans,
 )
@@ -67,15 +68,17 @@ class TermPool:
 
     facts      about the symbols of the models; a proof may use them
     applied    the pointwise operator of a term, applied to other operands in a frame, in normal form
+    renamed    the same, where the operands are those of the term with other names of index variables
     splits_columns   whether a product read at some of its columns is the product with these columns
     context    the body that is being translated; 0 for the main graph. Facts about its indices, and the sizes of its
                results, need not hold elsewhere: another run may not enter it
     """
 
-    def __init__(self, facts: Scope, applied: Applied, *, splits_columns: bool = False) -> None:
+    def __init__(self, facts: Scope, applied: Applied, renamed: Applied, *, splits_columns: bool = False) -> None:
         self.facts = facts
         self.splits_columns = splits_columns
         self._applied = applied
+        self._renamed = renamed
         self._interned: dict[Hashable, Any] = {}
         self._serials = count()
         self.context = 0
@@ -195,17 +198,18 @@ class TermPool:
         if bits.size == 1:
             return self.tensor(dtype, bits.shape, self.literal(dtype, bits_of(dtype, bits.reshape(-1)[0])))
         source = self.array(dtype, bits)
-        return self.interned(("constant", source), lambda serial: self.whole(source))
+        return self.interned(("constant", source), lambda serial: self._whole_constant(dtype, bits))
+
+    def _whole_constant(self, dtype: DType, bits: npt.NDArray[Any]) -> Tensor:
+        axes = [axis for axis, size in enumerate(bits.shape) if size != 1]
+        grid = bits.reshape([bits.shape[axis] for axis in axes])
+        return self.tensor(dtype, bits.shape, self.from_grid(dtype, grid, axes) if bits.size else self.nothing)
 
     def term_of(self, tensor: Tensor) -> Term:
         """The term of all elements of a tensor, several pieces closed."""
         if tensor.term is not None:
             return tensor.term
-        source = self.closed(tensor)
-        frame = self.frame(tensor.shape)
-        return self.interned(
-            ("select", source, frame.variables), lambda serial: Select(serial, source, frame.variables)
-        )
+        return self._selected(self.closed(tensor), self.frame(tensor.shape).variables)
 
     def at(self, tensor: Tensor, index: Sequence[Dim], frame: Frame) -> Term:
         """The element of a tensor at `index`, in dims of the index variables of `frame`."""
@@ -256,8 +260,11 @@ class TermPool:
             part = self._select_columns(source, source.call, place, frame)
             if part is not None:
                 return part
-        found = self.interned(("select", source, place), lambda serial: Select(serial, source, place))
+        found = self._selected(source, place)
         return found if source.bounds is None else self._counted(found, source, frame)
+
+    def _selected(self, source: Source, place: tuple[Dim, ...]) -> Select:
+        return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
 
     def _select_columns(self, product: Source, call: Call, place: tuple[Dim, ...], frame: Frame) -> Term | None:
         """An element of a product with a matrix, as one of the product with the columns that are read.
@@ -326,8 +333,7 @@ class TermPool:
             grid = elements_at(array, place, axes, sizes, lambda name: self._index_grid(name, axes, frame))
             if grid is not None:
                 return self.from_grid(dtype, grid, axes)
-        source = self.array(dtype, array)
-        return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
+        return self._selected(self.array(dtype, array), place)
 
     def _axes_behind(self, place: tuple[Dim, ...], frame: Frame) -> list[int] | None:
         """The axes whose index variables a position depends on alone; None if it depends on more."""
@@ -371,8 +377,7 @@ class TermPool:
             if number is not None:
                 return self.integer(dtype, number)
         source = self.array(dtype, np.ascontiguousarray(grid))
-        place: tuple[Dim, ...] = tuple(axis_symbol(axis) for axis in kept)
-        return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
+        return self._selected(source, tuple([axis_symbol(axis) for axis in kept]))
 
     # integers
 
@@ -428,8 +433,11 @@ class TermPool:
             for name in dim.symbols:
                 self.element_types[name] = dtype if dim.is_symbol else None
 
-    def move_dim(self, dim: Dim, index: tuple[Dim, ...], frame: Frame) -> Dim:
-        """A dim with the index variables replaced, in symbols that stand for terms too."""
+    def move_dim(self, dim: Dim, index: tuple[Dim, ...], frame: Frame, *, renames: bool = False) -> Dim:
+        """A dim with the index variables replaced, in symbols that stand for terms too.
+
+        renames  whether `index` only renames variables, so that the dim stays as simple as it is
+        """
         if isinstance(dim, int):
             return dim
         mapping: dict[str, Dim] = {}
@@ -443,7 +451,10 @@ class TermPool:
                     mapping[name] = self.index_symbol(moved, self.move_dim(size, index, frame), frame)
                 else:
                     mapping[name] = moved.dim if isinstance(moved, Integer) else self._value(moved, frame)
-        return frame.simplify(substitute(dim, mapping)) if mapping else dim
+        if not mapping:
+            return dim
+        found = mapping[dim.name] if isinstance(dim, Symbol) else substitute(dim, mapping)
+        return found if renames else frame.simplify(found)
 
     def move(self, term: Term, index: tuple[Dim, ...], frame: Frame, shape: Shape | None = None) -> Term:
         """A term with `index` in place of the index variables; without recursion along operands of operators.
@@ -454,6 +465,7 @@ class TermPool:
             return term
         if frame.is_empty:
             return self.nothing
+        renames = shape is not None and frame.renames(index, shape)
         moved = frame.moved
         pending = [term]
         while pending:
@@ -468,14 +480,22 @@ class TermPool:
                     pending += missing
                     continue
                 operands = tuple([moved[operand, index] for operand in top.operands])
-                moved[key] = top if operands == top.operands else self._applied(self, top, operands, frame)
+                if operands == top.operands:
+                    moved[key] = top
+                else:
+                    moved[key] = (self._renamed if renames else self._applied)(self, top, operands, frame)
             elif isinstance(top, Select):
-                place = tuple([self.move_dim(dim, index, frame) for dim in top.index])
-                is_same = place == top.index and (top.source.array is None or spans(top.source.array, place, frame))
-                is_same = is_same and not (self.splits_columns and top.source.call is not None)
-                moved[key] = top if is_same else self.select(top.source, place, frame)
+                place = tuple([self.move_dim(dim, index, frame, renames=renames) for dim in top.index])
+                array = top.source.array
+                is_same = place == top.index and (array is None or spans(array, place, frame))
+                if is_same and not (self.splits_columns and top.source.call is not None):
+                    moved[key] = top
+                elif array is not None and keeps_axes(array, place, frame):
+                    moved[key] = self._selected(top.source, place)
+                else:
+                    moved[key] = self.select(top.source, place, frame)
             elif isinstance(top, Integer):
-                moved[key] = self.integer(top.dtype, self.move_dim(top.dim, index, frame))
+                moved[key] = self.integer(top.dtype, self.move_dim(top.dim, index, frame, renames=renames))
             else:
                 moved[key] = top
             pending.pop()

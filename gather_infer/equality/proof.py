@@ -16,7 +16,7 @@ from gather_infer.equality.access_facts import access_facts
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.model_facts import Meanings, ModelFacts
 from gather_infer.equality.obligations import Obligations
-from gather_infer.equality.pointwise import applied_again
+from gather_infer.equality.pointwise import applied_again, renamed
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.result import Law, ProofClass
 from gather_infer.equality.signatures import NodeSignatures
@@ -112,7 +112,7 @@ class Prover:
     def _translate(self, kind: ProofClass, names_sizes: bool) -> Proof:
         opens_inexact = kind is not ProofClass.SAME_CALLS
         laws = self.laws if kind is ProofClass.LAWS else frozenset()
-        pool = TermPool(self._facts(), applied_again, splits_columns=Law.COLUMNS in laws)
+        pool = TermPool(self._facts(), applied_again, renamed, splits_columns=Law.COLUMNS in laws)
         meanings = Meanings(pool, DimTable(pool.facts), names_sizes, self._signatures)
         _equate(meanings.dims, self.first)
         names = self._names()
