@@ -19,10 +19,10 @@ from gather_infer.ir.dead_code import eliminate_dead_code
 from gather_infer.model.attributes import attributes_of
 from gather_infer.model.paths import bodies, node_at
 from gather_infer.node_ids import GraphPath, NodePath, Root
-from gather_infer.openvino.affine_fusion import fuse_scales_and_biases
 from gather_infer.openvino.beam_index import find_beam_indices
 from gather_infer.openvino.body_inlining import Inliner
 from gather_infer.openvino.dialect_nodes import is_opaque
+from gather_infer.openvino.fusion import fuse_nodes
 from gather_infer.openvino.lowerings import DIALECT, OpenVINODialect, lower
 from gather_infer.openvino.lowerings.function_builder import FunctionBuilder
 from gather_infer.openvino.lowerings.layer_view import LayerView
@@ -49,7 +49,8 @@ class Converted:
                that indices out of bounds give OpenVINO's result. "" for a node without indices, and for an operator
                that fails on indices out of bounds in OpenVINO as in ONNX
     draws      the node draws random numbers: the same distribution as in OpenVINO, but other numbers
-    fused_into   type of the ONNX node of another layer that has this one's constant as an input; "" if there is none
+    fused_into   type of the ONNX node of another layer that computes this one too, as Conv does the addition of a bias;
+                 "" if there is none
     """
 
     node: NodePath
@@ -155,13 +156,16 @@ class _LayerConverter:
         return self.result
 
     def fuse(self) -> None:
-        """Fuse constant scales and biases; of two layers that became one node, the first one is listed with it."""
-        for fusion in fuse_scales_and_biases(self.model):
-            first, second = self.layer_of.pop(fusion.first), self.layer_of.pop(fusion.second)
+        """Fuse nodes of several layers. One layer is listed with the operator, the others as parts of it."""
+        for fusion in fuse_nodes(self.model, self.opset):
+            first, name = self.layer_of.pop(fusion.first), fusion.fused.op_type
             self.layer_of[fusion.fused] = first
-            self.relist(first, fusion.first.op_type, fusion.fused.op_type)
-            self.relist(second, fusion.second.op_type)
-            self.result.converted[second] = replace(self.result.converted[second], fused_into=fusion.fused.op_type)
+            self.relist(first, fusion.first.op_type, name)
+            for node in fusion.others:
+                layer = self.layer_of.pop(node)
+                self.relist(layer, node.op_type)
+                if layer != first:
+                    self.result.converted[layer] = replace(self.result.converted[layer], fused_into=name)
             for node in fusion.unread:
                 self.relist(self.layer_of.pop(node), node.op_type)
 

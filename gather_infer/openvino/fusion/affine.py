@@ -1,8 +1,7 @@
 """Affine fusion: constant scales and biases of lowered layers become inputs of the operators that they follow.
 
 OpenVINO has separate layers for the bias of a convolution or a matrix product, and for scale and bias of a
-normalization; ONNX's Conv, Gemm, LayerNormalization and InstanceNormalization have inputs for them. A fused operator
-may round differently, as OpenVINO's own fusions do, so this is a part of the conversion and not a rewrite.
+normalization; ONNX's Conv, Gemm, LayerNormalization and InstanceNormalization have inputs for them.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from onnx import NodeProto, TensorProto, helper
+from onnx import TensorProto
 
-from gather_infer.ir import Graph, Node, Value
+from gather_infer.ir import Graph, Node
 from gather_infer.ir.constant import Constant
 from gather_infer.model.attributes import attribute_of, integer_attribute
+from gather_infer.openvino.fusion.fused_nodes import Fusion, fuse_into_one, sole_use
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import DType, Shape, SymbolicTensor, static_dims
 
@@ -24,20 +24,7 @@ _WHY: Final = "a constant scale or bias is an input of the operator"
 
 
 @dataclass(frozen=True, slots=True)
-class Fusion:
-    """Two nodes that became one: `second`, a Mul or an Add, read the output of `first`.
-
-    unread   new nodes that were removed with them, because only they read them
-    """
-
-    first: Node
-    second: Node
-    fused: Node
-    unread: tuple[Node, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Operand:
+class ConstantOperand:
     """The constant operand of `reader`, a Mul or an Add; nothing but it reads the other operand."""
 
     reader: Node
@@ -49,21 +36,10 @@ class _Operand:
         return tuple(self.payload.dims) if isinstance(self.payload, TensorProto) else self.payload.shape
 
 
-def fuse_scales_and_biases(model: MutableModel) -> list[Fusion]:
-    """Fuse each new Mul or Add of a constant into the new node before it; nodes of the file are not changed."""
-    made: list[Fusion] = []
-    for graph in list(model.graphs.values()):
-        for node in list(graph.nodes):
-            fuse = _FUSIONS.get(node.op_type)
-            if fuse is not None and node.source is None and not node.domain:
-                fuse(model, node, made)
-    return made
-
-
 def _fuse_convolution(model: MutableModel, node: Node, made: list[Fusion]) -> None:
     """Add(Conv(x, w), b) becomes Conv(x, w, b), b with one element for each channel; ConvTranspose alike."""
-    operand = _operand(node, "Add")
-    bias = None if operand is None or len(node.inputs) != 2 else _vector(model, node, operand, 1, 1)
+    operand = constant_operand(node, "Add")
+    bias = None if operand is None or len(node.inputs) != 2 else as_vector(model, node, operand, 1, 1)
     if operand is not None and bias is not None:
         made.append(_fused(model, node, operand, node.op_type, [*node.inputs, bias]))
 
@@ -73,7 +49,7 @@ def _fuse_product(model: MutableModel, node: Node, made: list[Fusion]) -> None:
 
     A Transpose of a matrix becomes an attribute.
     """
-    operand, graph = _operand(node, "Add"), node.graph
+    operand, graph = constant_operand(node, "Add"), node.graph
     (a, trans_a), (b, trans_b) = (_untransposed(graph, name) for name in node.inputs)
     left, right = _matrix(graph, a), _matrix(graph, b)
     if operand is None or left is None or right is None:
@@ -129,38 +105,35 @@ def _fuse_affine(model: MutableModel, node: Node, made: list[Fusion], axis: int,
     axis, count   the scale has the dims of the output from `axis` on, `count` of them
     """
     for op_type, at in (("Mul", 1), ("Add", 2)):
-        operand = _operand(node, op_type)
-        vector = None if operand is None else _vector(model, node, operand, axis, count)
+        operand = constant_operand(node, op_type)
+        vector = None if operand is None else as_vector(model, node, operand, axis, count)
         if operand is not None and vector is not None:
             inputs = [*node.inputs[:at], vector, *node.inputs[at + 1 :]]
             made.append(_fused(model, node, operand, node.op_type, inputs))
             node = made[-1].fused
 
 
-_FUSIONS: Final[Mapping[str, Callable[[MutableModel, Node, list[Fusion]], None]]] = {
+AFFINE: Final[Mapping[str, Callable[[MutableModel, Node, list[Fusion]], None]]] = {
     "Conv": _fuse_convolution,
     "ConvTranspose": _fuse_convolution,
     "MatMul": _fuse_product,
     "LayerNormalization": _fuse_layer_norm,
     "InstanceNormalization": _fuse_instance_norm,
 }
+"""The fusion of each operator that has inputs for a scale or a bias."""
 
 
-def _operand(node: Node, op_type: str) -> _Operand | None:
+def constant_operand(node: Node, op_type: str) -> ConstantOperand | None:
     """The constant operand of the new `op_type` that reads the output of `node`; None if anything else reads it too."""
-    graph, value = node.graph, Value(node.graph, node.outputs[0])
-    uses = list(value.uses())
-    if len(uses) != 1 or value.is_output or graph.is_fixed(value.name):
+    use = sole_use(node, op_type)
+    if use is None:
         return None
-    reader = uses[0].node
-    if reader.op_type != op_type or reader.domain or reader.source is not None or reader.graph is not graph:
-        return None
-    name = reader.inputs[1 - uses[0].index]
-    payload = graph.constant_payload(name)
-    return _Operand(reader, name, payload) if isinstance(payload, (Constant, TensorProto)) else None
+    name = use.node.inputs[1 - use.index]
+    payload = node.graph.constant_payload(name)
+    return ConstantOperand(use.node, name, payload) if isinstance(payload, (Constant, TensorProto)) else None
 
 
-def _vector(model: MutableModel, node: Node, operand: _Operand, axis: int, count: int) -> str | None:
+def as_vector(model: MutableModel, node: Node, operand: ConstantOperand, axis: int, count: int) -> str | None:
     """The operand as a constant with `count` dims, those of the output of `node` from `axis` on.
 
     None if one of these is not a number, or if the operand has several elements along another axis.
@@ -188,7 +161,7 @@ def _vector(model: MutableModel, node: Node, operand: _Operand, axis: int, count
 
 
 def _with_dims(
-    model: MutableModel, operand: _Operand, dims: tuple[int, ...], sizes: tuple[int, ...]
+    model: MutableModel, operand: ConstantOperand, dims: tuple[int, ...], sizes: tuple[int, ...]
 ) -> TensorProto | None:
     """The elements of the operand, seen as `dims`, broadcast to `sizes`; data in a file stays there if it is no copy.
 
@@ -208,19 +181,12 @@ def _with_dims(
 
 
 def _fused(
-    model: MutableModel, node: Node, operand: _Operand, op_type: str, inputs: Sequence[str], **attributes: int
+    model: MutableModel, node: Node, operand: ConstantOperand, op_type: str, inputs: Sequence[str], **attributes: int
 ) -> Fusion:
     """Replace `node` and the reader of the operand by one node in the place of the reader.
 
     attributes   added to those of `node` where they are not 0
     """
-    proto = NodeProto()
-    proto.CopyFrom(node.proto)
-    proto.op_type = op_type
-    del proto.input[:], proto.output[:]
-    proto.input.extend(inputs)
-    proto.output.extend(operand.reader.outputs)
-    proto.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items() if value)
-    model.remove(node, _WHY)
-    (fused,) = model.replace(operand.reader, [proto], _WHY)
-    return Fusion(node, operand.reader, fused)
+    given = {name: value for name, value in attributes.items() if value}
+    fused = fuse_into_one(model, node, operand.reader, [node], op_type, inputs, given, _WHY)
+    return Fusion(node, (operand.reader,), fused)
