@@ -155,13 +155,22 @@ class Context:
         """The assumptions made so far, in order."""
         return list(self.trail.all(Assumption))
 
-    def fresh(self, reason: str, *, stem: str = "") -> Expr:
+    def fresh(self, reason: str, *, stem: str = "", determined_by: tuple[object, ...] = ()) -> Expr:
         """A new symbol >= 0 for a size that depends on data.
 
-        reason   why the size is unknown, for messages
-        stem     beginning of the symbol's name; by default the operator
+        reason         why the size is unknown, for messages
+        stem           beginning of the symbol's name; by default the operator
+        determined_by  what determines the size although no expression tells how: equal ones give the same symbol
         """
-        return self._generate(stem or self.op_type.lower() or "dim", reason, data_dependent=True)
+        stem = stem or self.op_type.lower() or "dim"
+        key = (stem, *determined_by)
+        found = self._derived.get(key) if determined_by else None
+        if found is None:
+            found = self._generate(stem, reason, data_dependent=True)
+            if determined_by:
+                self._derived[key] = found
+                self._derivations[found.name] = key
+        return found
 
     def _generate(
         self,
@@ -203,7 +212,7 @@ class Context:
         return found
 
     def derivation(self, name: str) -> tuple[Any, ...] | None:
-        """The `(operation, operand, ...)` for which `derived` returned symbol `name`; None for any other symbol."""
+        """The `(operation, operand, ...)` that determines the generated symbol `name`; None if nothing does."""
         return self._derivations.get(name)
 
     def add_implied_fact(self, dim: Dim) -> None:

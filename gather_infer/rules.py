@@ -65,9 +65,9 @@ class OpCall(NodeFacts):
     def scope(self) -> Scope:
         return self.context.scope
 
-    def fresh(self, reason: str) -> Expr:
+    def fresh(self, reason: str, *, determined_by: tuple[object, ...] = ()) -> Expr:
         """See Context.fresh."""
-        return self.context.fresh(reason)
+        return self.context.fresh(reason, determined_by=determined_by)
 
     def derived(self, operation: str, *operands: object, reason: str, equals: Dim | None = None) -> Expr:
         """See Context.derived."""

@@ -366,6 +366,16 @@ add("LogSumExp maximum of other axes", lambda b: lse(b, [2], most=[1]), POWERS, 
 add("LogSumExp maximum of more axes", lambda b: lse(b, [2], most=[1, 2]), POWERS, LSE)
 add("LogSumExp of f16", lambda b: lse(b, [2], dtype="f2"), POWERS, LSE, rtol=5e-3)
 add("LogSumExp maximum of another tensor", lambda b: _exponentials(b, True), POWERS, LSE)
+
+
+def _transposed_maximum(b: Build) -> Any:
+    """Of equal sizes, the maximum of a row is subtracted from a column."""
+    x, axes = b.param(b.floats(5, 5)), b.const(np.array([1], np.int64))
+    less = two(b, "Subtract", x, b.op(1, "ReduceMax", [x, axes], keep_dims=False))
+    return b.op(1, "Log", [b.op(1, "ReduceSum", [b.op(1, "Exp", [less]), axes], keep_dims=True)])
+
+
+add("LogSumExp maximum without its axis", _transposed_maximum, POWERS, LSE)
 add("LogSumExp of the elements", lambda b: _exponentials(b, False), POWERS, LSE)
 
 # OpenVINO's CPU plugin normalizes these too, and gives other sizes or elements; it does not compile the empty axis

@@ -269,6 +269,32 @@ def test_allowzero_and_minus_one(case: Any) -> None:
     assert context.scope.bounds(B).lo == 0
 
 
+def test_equal_targets_of_equal_dims_give_equal_dims() -> None:
+    """With B = 0 the size of -1 is not defined, but a runtime gives the same size each time."""
+    context = Context(may_assume=False)
+
+    def shape(data: Any, target: Any) -> Any:
+        (found,) = call(reshape.rules, "Reshape", [data, target], version=14, allowzero=1, context=context)
+        return found.shape
+
+    first = shape((N, S, 32), ints(B, S, -1, 8))
+    assert first[2].is_symbol and first == shape((N, S, 32), ints(B, S, -1, 8))
+    others = [
+        shape((N, S, 16), ints(B, S, -1, 8)),
+        shape((N, 2 * S, 16), ints(B, S, -1, 8)),
+        shape((N, S, 32), ints(B, S, -1, 4)),
+        shape((N, S, 32), ints(B, S, 8, -1)),
+        shape((S, N, 32), ints(B, S, -1, 8)),
+        shape((N, S, 4, 8), ints(B, S, -1, 8)),
+    ]
+    sizes = [first[2], *(next(dim for dim in found if dim not in (B, S, 4, 8)) for found in others)]
+    assert len(set(sizes)) == len(sizes)
+    assert shape((N,), ints(S, B, -1))[2] != shape((N, S), ints(B, -1))[1]
+    (unknown_one,) = call(reshape.rules, "Reshape", [(N, S), ints(None, S)], version=14, allowzero=1, context=context)
+    (another,) = call(reshape.rules, "Reshape", [(N, S), ints(None, S)], version=14, allowzero=1, context=context)
+    assert unknown_one.shape[0] != another.shape[0]
+
+
 MOVES: dict[str, Any] = {
     # id:                       (op,          version, inputs,               attributes,        result)
     "flatten":                  ("Flatten",   13, [(B, S, 4)],               {},                (B, 4 * S)),

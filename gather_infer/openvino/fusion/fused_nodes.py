@@ -40,7 +40,7 @@ def sole_use(node: Node, op_type: str) -> Use | None:
     """The read of the output of `node` by a new `op_type` of the same graph; None if anything else reads it too."""
     graph, value = node.graph, Value(node.graph, node.outputs[0])
     uses = list(value.uses())
-    if len(uses) != 1 or value.is_output or graph.is_fixed(value.name):
+    if len(uses) != 1 or graph.is_fixed(value.name):
         return None
     return uses[0] if is_new(uses[0].node, op_type) and uses[0].node.graph is graph else None
 
