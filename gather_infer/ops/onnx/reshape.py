@@ -105,7 +105,7 @@ def reshaped(op: OpCall, shape: Shape | None, target: Sequence[Dim | None], *, a
     elif total is None or not divides:
         op.add_unchecked(f"whether the target {_text(target)} fits is not known")
     if total is None or not divides:
-        determined_by = (len(shape), *shape, *dims) if is_inferred and shape is not None else ()
+        determined_by = (allowzero, len(shape), *shape, *dims) if is_inferred and shape is not None else ()
         dims[wanted] = op.fresh(f"entry {wanted} of the target is not known", determined_by=determined_by)
         return tuple(d for d in dims if d is not None)
     dividend, divisor = inferred_from or (total, rest)
