@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
-from gather_infer.report.output_formats import COST, MODELS
+from gather_infer.report.output_formats import COST, COST_CURVE, MODELS
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
@@ -32,6 +34,13 @@ from .saving import are_several
     show_default=True,
     help="Print a row for each operator or node.",
 )
+@option(
+    "--plot",
+    section="Report",
+    metavar="NAME=LOW..HIGH",
+    help="Print the cost along a symbol instead: seq=1..4096. Give the other symbols with --at.",
+)
+@option("-o", "--output", section="Report", metavar="FILE", help="Draw the --plot into FILE: .svg, .pdf or .png.")
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
 @parallel_options("Process")
 @common_options(COST, MODELS, verbose="Print all rows, and the formula of each operator.")
@@ -41,6 +50,8 @@ def command(
     no_assume: bool,
     at: tuple[str, ...],
     by: str,
+    plot: str | None,
+    output: str | None,
     everything: bool,
     parallel: Parallel,
     console: Console,
@@ -53,6 +64,13 @@ def command(
     contributions, which the totals leave out.
     """
     sizes = _sizes(at)
+    if output is not None and plot is None:
+        raise click.UsageError("-o is for the drawing of --plot")
+    if plot is not None:
+        if are_several(models):
+            raise click.UsageError("--plot takes one model")
+        require_no_cache(parallel)
+        return _plot(models[0], facts, not no_assume, sizes, plot, output, console)
 
     from gather_infer.many.cost import CostJob
 
@@ -75,6 +93,37 @@ def command(
     if number:
         errors = "an error" if number == 1 else f"{number} errors"
         console.message(f"the model has {errors}; {facts.infer_command(models[0])}")
+    return 0
+
+
+def _plot(
+    model: str, facts: Facts, assume: bool, sizes: dict[str, int], plot: str, output: str | None, console: Console
+) -> int:
+    """Print the cost along a symbol, and draw it into the file `output` if there is one."""
+    match = re.fullmatch(r"\s*(.+?)\s*=\s*(\d+)\s*\.\.\s*(\d+)\s*", plot)
+    if match is None:
+        raise click.UsageError(f"--plot must read NAME=LOW..HIGH, found '{plot}'")
+
+    from gather_infer import infer
+    from gather_infer.report.cost_plot import format_of
+
+    if output is not None:
+        format_of(output)
+    with console.progress() as progress:
+        inference = infer(
+            facts.open_model(model),
+            dims=facts.dims,
+            inputs=facts.inputs,
+            rules=facts.rules(),
+            assume=assume,
+            initializers_as_constants=facts.constants,
+            progress=progress,
+        )
+        curve = inference.cost().at(sizes).along(match[1], int(match[2]), int(match[3]))
+    console.print(console.lines_of(COST_CURVE, curve))
+    if output is not None:
+        curve.save(output)
+        console.message(f"wrote {output}")
     return 0
 
 

@@ -34,10 +34,11 @@ GROUPS = {
     "Change": ("fold", "optimize", "freeze", "unfreeze", "convert"),
     "Edit": ("extract", "compose", "rename", "outputs"),
     "Answers": (
-        "Inference", "TensorRow", "Cost", "Explainer", "Explanation", "SymbolExplanation", "Access", "Verdict",
-        "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult", "FreezeResult",
-        "ConversionResult", "EditResult", "RenameResult", "ComposeResult", "UnfreezeResult", "RowCheck", "Page",
-        "AxisProvenance", "AxisOrigin", "AxisFactor", "Independence", "IndependenceVerdict", "OutputIndependence",
+        "Inference", "TensorRow", "Cost", "CostCurve", "Explainer", "Explanation", "SymbolExplanation", "Access",
+        "Verdict", "Diagnostic", "Location", "Severity", "CheckResult", "ContractResult", "OptimizeResult",
+        "FreezeResult", "ConversionResult", "EditResult", "RenameResult", "ComposeResult", "UnfreezeResult",
+        "RowCheck", "Page", "AxisProvenance", "AxisOrigin", "AxisFactor", "Independence", "IndependenceVerdict",
+        "OutputIndependence",
     ),
     "Contracts at run time": ("Contract", "Violation", "emit", "Emission"),
     "Facts": (

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gather_infer import shape_inference, symbolic, testing, validate, verification
     from gather_infer.checks import CheckResult, CheckSet, Problem, check, check_many
     from gather_infer.contract import Contract, Violation
-    from gather_infer.cost import Cost
+    from gather_infer.cost import Cost, CostCurve
     from gather_infer.diagnostic import Diagnostic, Location, Severity
     from gather_infer.editing import ComposeResult, EditResult, RenameResult, compose, extract, outputs, rename
     from gather_infer.equality import Certificate, Difference, DiffVerdict, diff
@@ -66,7 +66,7 @@ __version__ = "0.1.0"
 _HOME = {
     "checks": ("CheckResult", "CheckSet", "Problem", "check", "check_many"),
     "contract": ("Contract", "Violation"),
-    "cost": ("Cost",),
+    "cost": ("Cost", "CostCurve"),
     "diagnostic": ("Diagnostic", "Location", "Severity"),
     "editing": ("ComposeResult", "EditResult", "RenameResult", "compose", "extract", "outputs", "rename"),
     "equality": ("Certificate", "DiffVerdict", "Difference", "diff"),
@@ -112,6 +112,7 @@ __all__ = [
     "ConversionRefused",
     "ConversionResult",
     "Cost",
+    "CostCurve",
     "DType",
     "Diagnostic",
     "DiffVerdict",

@@ -161,10 +161,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "report": (
         {
-            "catalog", "checks", "contract", "diagnostic", "domains", "explanation", "lazy", "trail", "symbolic",
-            "tensor",
+            "catalog", "checks", "contract", "diagnostic", "domains", "errors", "explanation", "lazy", "trail",
+            "symbolic", "tensor",
         },
-        {"numpy"},
+        {"matplotlib", "numpy"},
     ),
     "pages": (
         {
@@ -531,6 +531,8 @@ UPWARD_CALLS = {
     # call by name of code in a higher layer: why
     "inference/result.py: report.html:inference_html": "a notebook shows a result as the command prints it",
     "cost/result.py: report.html:cost_html": "a notebook shows a result as the command prints it",
+    "cost/curve.py: report.cost_plot:svg_of": "a notebook shows a drawing",
+    "cost/curve.py: report.cost_plot:drawing_for": "a result saves itself, as a page and a model do",
     "explanation/chain.py: report.explain:tensor_text": "`str` of an explanation is the text of the command",
     "explanation/chain.py: report.explain:symbol_text": "`str` of an explanation is the text of the command",
     "inference/result.py: validate:bounds_violations": "errors of a result include violated accesses",

@@ -8,11 +8,22 @@ from gather_infer.lazy import lazy
 
 if TYPE_CHECKING:
     from gather_infer.cost.counter import cost_of
+    from gather_infer.cost.curve import CostCurve
     from gather_infer.cost.pareto import ProgramPoint
     from gather_infer.cost.result import Cost, NodeCost, OperatorCost, UnknownContribution
     from gather_infer.cost.work import CostUnknown, Work
 
-__all__ = ["Cost", "CostUnknown", "NodeCost", "OperatorCost", "ProgramPoint", "UnknownContribution", "Work", "cost_of"]
+__all__ = [
+    "Cost",
+    "CostCurve",
+    "CostUnknown",
+    "NodeCost",
+    "OperatorCost",
+    "ProgramPoint",
+    "UnknownContribution",
+    "Work",
+    "cost_of",
+]
 
 __getattr__ = lazy(
     __name__,
@@ -20,6 +31,7 @@ __getattr__ = lazy(
         "pareto": ("ProgramPoint",),
         "result": ("Cost", "UnknownContribution", "NodeCost", "OperatorCost"),
         "counter": ("cost_of",),
+        "curve": ("CostCurve",),
         "work": ("CostUnknown", "Work"),
     },
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gather_infer.cost.curve import CostCurve
 from gather_infer.cost.pareto import ParetoSet, ProgramPoint
 from gather_infer.errors import UnknownName, UsageError
 from gather_infer.lazy import resolve
@@ -29,6 +30,9 @@ from gather_infer.trail import Assumption, Cause, Constraint
 if TYPE_CHECKING:
     from gather_infer.cost.graph_instance import Facts
     from gather_infer.diagnostic import Diagnostic
+
+MOST_POINTS = 1000
+"""Maximum number of sizes of a curve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +215,45 @@ class Cost:
             scope=scope,
             sizes={**self.sizes, **sizes},
         )  # fmt: skip
+
+    def along(self, symbol: str, low: int, high: int, *, points: int = 100) -> CostCurve:
+        """The cost at up to `points` sizes of a symbol from `low` to `high`: `cost.at(batch=1).along("seq", 1, 512)`.
+
+        Raises UnknownName for an unknown symbol, and UsageError for a range that is not one of sizes, for sizes that no
+        run can have, and if the cost depends on other symbols: `at` gives them sizes.
+        """
+        if symbol not in self.symbols:
+            raise UnknownName("dim", symbol, self.symbols)
+        if low < 0 or high < low:
+            raise UsageError(f"the range of dim {symbol!r} must be two sizes in ascending order, is {low}..{high}")
+        if not 1 <= points <= MOST_POINTS:
+            raise UsageError(f"a curve has 1 to {MOST_POINTS} points, not {points}")
+        live = [point.live for point in self.program_points]
+        others = {name for dim in (self.macs, self.reads, self.writes, *live) for name in free_symbols(dim)} - {symbol}
+        if others:
+            raise UsageError(f"the cost also depends on {', '.join(sorted(others))}: give sizes with --at, or Cost.at")
+        steps = min(points - 1, high - low)
+        sizes = tuple(low + (high - low) * step // max(1, steps) for step in range(steps + 1))
+        for size in (sizes[0], sizes[-1], *sizes):
+            self._require_legal({symbol: size})
+
+        def values(dim: Dim) -> tuple[int, ...]:
+            found = [self._substituted(dim, {symbol: size}) for size in sizes]
+            return tuple(value for value in found if isinstance(value, int))
+
+        peaks = [values(dim) for dim in live] or [(0,) * len(sizes)]
+        return CostCurve(
+            self.model,
+            symbol,
+            self.sizes,
+            sizes,
+            values(self.macs),
+            values(self.reads),
+            values(self.writes),
+            tuple(map(max, zip(*peaks, strict=True))),
+            self.parameter_bytes,
+            self.is_exact("macs", "reads", "writes", "peak", "parameters"),
+        )
 
     def _restricted(self, sizes: Mapping[str, int]) -> Scope:
         """The facts about the remaining symbols, with `sizes` substituted."""

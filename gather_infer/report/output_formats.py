@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gather_infer.checks.result import CheckResult
     from gather_infer.contract import Contract
     from gather_infer.contract.interface import ModelInterface
+    from gather_infer.cost.curve import CostCurve
     from gather_infer.cost.result import Cost
     from gather_infer.diagnostic import Diagnostic
     from gather_infer.editing.result import EditResult
@@ -327,6 +328,9 @@ COST: ResultKind[CostReport] = ResultKind(
         OutputFormat.JSONL: "cost:cost_json",
     },
     "many:costed_text",
+)
+COST_CURVE: ResultKind[CostCurve] = ResultKind(
+    {OutputFormat.TEXT: "cost_plot:curve_text", OutputFormat.JSON: "cost_plot:curve_json"},
 )
 PAGE: ResultKind[PageReport] = ResultKind({OutputFormat.TEXT: "page:page_text"})
 """The command prints a summary; the page itself is a file."""
