@@ -20,6 +20,7 @@ from gather_infer.errors import SpecViolation
 from gather_infer.inference.proto.releases import INSTALLED_OPSET
 from gather_infer.inference.proto.schema import Schema
 from gather_infer.inference.proto.types import DimReader, from_type, to_type
+from gather_infer.inference.runtime_quirks import refused_without_crash
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, OptionalType, SequenceType, Shape, SymbolicTensor, Value
 
@@ -128,7 +129,7 @@ def node_outputs(
     """
     omitted = {"": TypeProto()} if "" in node.input and INSTALLED_OPSET < _SINCE_OMITTED_INPUTS else {}
     found: dict[str, TypeProto] = infer_node_outputs(
-        raw, node, {**omitted, **types}, dict(data or {}), dict(sparse or {}), **options
+        raw, refused_without_crash(node), {**omitted, **types}, dict(data or {}), dict(sparse or {}), **options
     )
     return found
 

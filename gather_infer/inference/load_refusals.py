@@ -31,6 +31,7 @@ from gather_infer.inference.runtime_quirks import (
     fuse_reshape_targets,
     has_quirks,
     misinferred_slices,
+    refused_without_crash,
 )
 from gather_infer.ir import Model
 from gather_infer.model import ModelFile
@@ -280,6 +281,9 @@ def _skeleton(source: ModelFile, proto: ModelProto) -> tuple[Model | None, list[
         for position, node in enumerate(body.node):
             node.name = f"#{len(node_ids)}"
             node_ids.append((path, position))
+            refused = refused_without_crash(node)
+            if refused is not node:
+                node.CopyFrom(refused)
             if node.op_type == "Constant" and not plain_domain(node.domain) and len(node.attribute) == 1:
                 _as_tensor(node.attribute[0])
         if isinstance(body, GraphProto):

@@ -1,4 +1,4 @@
-"""Runtime quirks: cases in which onnxruntime and onnx's shape inference infer different sizes.
+"""Runtime quirks: cases in which onnxruntime and onnx's shape inference infer different sizes, or onnx crashes.
 
 A written file has to load with both, so it must not declare a size on which they disagree.
 """
@@ -22,8 +22,32 @@ from gather_infer.model.paths import bodies
 
 _Array: TypeAlias = npt.NDArray[Any]
 
+_NO_RANK: Final = 2**31
+"""More than the rank of any tensor."""
+
 _LARGEST: Final = (2**31 - 1, 2**63 - 1)
 """Ends of a Slice that onnxruntime treats as unbounded, for forward and backward steps."""
+
+
+def refused_without_crash(node: NodeProto) -> NodeProto:
+    """The node; if onnx's shape inference would end the process there, a copy that it refuses with an error instead.
+
+    GatherND   a negative batch_dims: onnx reads a dim before the first one. A number above all ranks is refused
+    Split      more outputs than num_outputs: onnx writes past a vector. Without the number the node is refused
+    """
+    if plain_domain(node.domain):
+        return node
+    edited = NodeProto()
+    if node.op_type == "GatherND" and integer_attribute(node, "batch_dims", 0) < 0:
+        edited.CopyFrom(node)
+        next(attribute for attribute in edited.attribute if attribute.name == "batch_dims").i = _NO_RANK
+        return edited
+    if node.op_type == "Split" and integer_attribute(node, "num_outputs", len(node.output)) < len(node.output):
+        edited.CopyFrom(node)
+        del edited.attribute[:]
+        edited.attribute.extend(attribute for attribute in node.attribute if attribute.name != "num_outputs")
+        return edited
+    return node
 
 
 def misinferred_slices(model: Model, inferred: ModelProto) -> Iterator[Node]:
