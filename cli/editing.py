@@ -47,6 +47,12 @@ def require_output(target: Target | None, *, dry_run: bool) -> None:
         raise click.UsageError("-o OUT is missing; --dry-run writes nothing")
 
 
+def require_names(*options: tuple[str, ...], missing: str) -> None:
+    """Raise click.UsageError with the text `missing` if the values of `options` hold no name."""
+    if not any(text.strip() for texts in options for text in texts):
+        raise click.UsageError(missing)
+
+
 def arguments_of(facts: Facts) -> dict[str, Any]:
     """The arguments of an editing function for the constraints from the command line."""
     return {

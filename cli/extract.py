@@ -8,7 +8,7 @@ import click
 
 from .completers import tensors
 from .console import Console
-from .editing import arguments_of, editing_options, require_output, write_edited
+from .editing import arguments_of, editing_options, require_names, require_output, write_edited
 from .facts import Facts, facts_options
 from .options import Command, model_argument, option
 from .saving import Target
@@ -55,6 +55,10 @@ def command(
     subgraph with the tensors that MODEL computes, and compare it with MODEL. MODEL is an ONNX file; - is standard
     input. The command exits with 1 and writes nothing if the outputs need an input that is not given.
     """
+    require_names(
+        starts, ends, from_node, to_node,
+        missing="nothing to extract: --inputs, --outputs, --from-node or --to-node is missing",
+    )  # fmt: skip
     require_output(target, dry_run=dry_run)
 
     from gather_infer.editing import extract

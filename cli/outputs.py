@@ -9,7 +9,7 @@ import click
 
 from .completers import tensors
 from .console import Console
-from .editing import arguments_of, editing_options, require_output, write_edited
+from .editing import arguments_of, editing_options, require_names, require_output, write_edited
 from .facts import Facts, facts_options
 from .options import Command, model_argument, option
 from .saving import Target
@@ -51,6 +51,7 @@ def command(
     New outputs have their inferred types. MODEL is an ONNX file; - is standard input. --prove and --verify compare the
     outputs that both models have.
     """
+    require_names(add, keep, drop, missing="nothing to do: --add, --keep or --drop is missing")
     require_output(target, dry_run=dry_run)
 
     from gather_infer.editing import outputs

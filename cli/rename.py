@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .console import Console
-from .editing import editing_options, require_output, write_edited
+from .editing import editing_options, require_names, require_output, write_edited
 from .facts import Facts, code_options
 from .options import Command, model_argument, option
 from .saving import Target
@@ -54,6 +54,9 @@ def command(
     expression matches. MODEL is an ONNX file; - is standard input. The command exits with 1 and writes nothing if a new
     name is in use.
     """
+    require_names(
+        inputs, results, dims, nodes, missing="nothing to rename: --input, --output, --dim or --node is missing"
+    )
     require_output(target, dry_run=dry_run)
 
     from gather_infer.editing import rename
