@@ -108,8 +108,9 @@ def constant_axes(term: Term, frame: Frame) -> list[int] | None:
 
 def is_repeated(grid: npt.NDArray[Any], axis: int) -> bool:
     """Whether the elements along an axis are equal."""
-    first = np.take(grid, [0], axis=axis)
-    return bool((np.take(grid, [-1], axis=axis) == first).all() and (grid == first).all())
+    before = (slice(None),) * axis
+    first = grid[(*before, slice(1))]
+    return bool((grid[(*before, slice(-1, None))] == first).all() and (grid == first).all())
 
 
 def bits_of(dtype: DType, element: Any) -> int | bytes:
