@@ -27,7 +27,8 @@ ConstraintTexts: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str,
 """The constraints on dims, on inputs and on ranges, in this order, each as strings `NAME=...`."""
 
 
-@click.command("check", cls=Command, example="gather-infer check fixtures/bert-torchscript.onnx --dim seq=1..64")
+@click.command("check", cls=Command, example="gather-infer check fixtures/bert-torchscript.onnx --dim seq=1..64\n"
+               "gather-infer check fixtures/bert-torchscript.onnx --format html > report.html")  # fmt: skip
 @model_argument("models", nargs=-1, required=True)
 @facts_options
 @ranges_option
@@ -122,8 +123,9 @@ def command(
     folder = parallel.folder(not code.is_plain, console)
     names = dict.fromkeys("<stdin>" if model == "-" else model for model in models)
     with console.progress() as progress:
+        is_illustrated = console.output_format is OutputFormat.HTML
         jobs = parallel.jobs or project.number("jobs")
-        arrived = Arrivals(_results(models, facts, ranges, project, code, jobs, folder))
+        arrived = Arrivals(_results(models, facts, ranges, project, code, jobs, folder, is_illustrated))
         progress(lambda: f"checking, {arrived.number} of {count(len(models), 'file')} done")
         for result in in_order(names, arrived, lambda result: result.model):
             result = accepted.filtered(selection.of(result))
@@ -189,6 +191,7 @@ class _CheckTask:
     constraints   given on the command line
     defaults      given in the configuration
     is_alone      no other file is checked
+    is_illustrated  the results have illustrations
     """
 
     constraints: ConstraintTexts
@@ -196,11 +199,17 @@ class _CheckTask:
     code: UserCode
     constants: bool
     is_alone: bool
+    is_illustrated: bool
 
     def __call__(self, path: str) -> CheckResult:
         from gather_infer.checks.check_model import check_file
         from gather_infer.inference.constraints.shared import SharedConstraints
 
+        illustrate = None
+        if self.is_illustrated:
+            from gather_infer.pages.check_report import illustrations
+
+            illustrate = illustrations
         return check_file(
             path,
             SharedConstraints(*self.constraints, tuple(self.code.rule_sets()), self.constants),
@@ -208,6 +217,7 @@ class _CheckTask:
             checks=self.code.check_sets(),
             opener=self.code.open_model,
             is_alone=self.is_alone,
+            illustrate=illustrate,
         )
 
     @staticmethod
@@ -225,8 +235,9 @@ def _results(
     code: UserCode,
     jobs: int | None,
     cache_folder: str | None,
+    is_illustrated: bool,
 ) -> Iterator[CheckResult]:
-    """Yield the check result of each model, in the order of completion.
+    """Yield the check result of each model, in the order of completion; `is_illustrated` as for `_CheckTask`.
 
     A single model and standard input are checked in this process, several files in worker processes.
     """
@@ -239,7 +250,7 @@ def _results(
     )
     constants = facts.constants or project.is_set("initializers-as-constants")
     is_alone = len(models) == 1
-    checked = _CheckTask((facts.dims, facts.inputs, ranges), defaults, code, constants, is_alone)
+    checked = _CheckTask((facts.dims, facts.inputs, ranges), defaults, code, constants, is_alone, is_illustrated)
     task = with_cache(checked, cache_folder)
     code.load()  # report its errors once, before the workers load it
     if is_alone:

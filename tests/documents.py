@@ -89,15 +89,23 @@ def cli_runner() -> CliRunner:
 
 
 def run_command(line: str) -> tuple[int, str]:
-    """Exit code and output of a `gather-infer` command, run in this process, or of `python` and `pytest` in another."""
+    """Exit code and output of a `gather-infer` command, run in this process, or of `python` and `pytest` in another.
+
+    `> FILE` at the end writes standard output to a file.
+    """
     program, *arguments = shlex.split(line, comments=True)
     if program in ("python", "pytest"):
         before = [] if program == "python" else [*_PYTEST, *_PLUGIN]
         done = subprocess.run([sys.executable, *before, *arguments], capture_output=True, text=True, timeout=300)
         return done.returncode, done.stdout + done.stderr
     assert program == "gather-infer", f"not run by the tests: {line}"
-    result = CliRunner().invoke(main, arguments)
-    return result.exit_code, result.output
+    if ">" not in arguments:
+        result = CliRunner().invoke(main, arguments)
+        return result.exit_code, result.output
+    *arguments, _, file = arguments
+    result = cli_runner().invoke(main, arguments)
+    Path(file).write_text(result.stdout, encoding="utf-8")
+    return result.exit_code, result.stderr
 
 
 def _session(block: Block) -> Iterator[tuple[str, list[str]]]:

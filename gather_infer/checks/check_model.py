@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gather_infer.checks.check_set import CheckSet, user_findings
 from gather_infer.checks.declared_types import declared_type_findings
@@ -40,7 +40,11 @@ from gather_infer.validate import verdict_diagnostics, verdicts
 from gather_infer.validate.contract_builder import contract
 
 if TYPE_CHECKING:
+    from gather_infer.contract import Contract
     from gather_infer.model.model_loading import ModelLike
+
+Illustrate: TypeAlias = "Callable[[Inference, Contract, Sequence[Diagnostic]], str]"
+"""Makes the illustrations of a result from the inference, the contract and the findings, as JSON."""
 
 
 def check(
@@ -69,12 +73,23 @@ def check(
         >>> print(result.errors[0].code, result.errors[0].message)
         GI501 seq=1..512 is declared, which reaches outside seq <= 64: the model fails there
     """
-    started = time.monotonic()
     file = to_model_file(model)
     if initializers_as_constants:
         file = with_constants(file)
+    return _check(file, checks, rules, None, dims=dims, inputs=inputs, ranges=ranges)
+
+
+def _check(
+    file: ModelFile,
+    checks: Sequence[CheckSet],
+    rules: Sequence[RuleSet],
+    illustrate: Illustrate | None,
+    **given: Any,
+) -> CheckResult:
+    """The result of `check` for a file; `given` are its constraints."""
+    started = time.monotonic()
     weights = [*external_data_findings(file), *nonfinite_findings(file)]
-    inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
+    inference = infer(file, rules=rules, **given)
     access_verdicts = verdicts(inference, rules=rules)
     derived_contract = contract(inference, found=access_verdicts, rules=rules)
     locations = NodeLocations(inference)
@@ -103,12 +118,14 @@ def check(
     if not file.foreign_format and not any(d.severity is Severity.ERROR or d.code == "GI116" for d in found):
         locations.release()  # onnx.checker needs as much memory
         found += _not_reported(checker_findings(file, locations), found)
+    findings = ordered(found)
     return CheckResult(
         file.name,
-        ordered(found),
+        findings,
         Counter(str(verdict.kind) for verdict in access_verdicts),
         tuple((line.text, ", ".join(line.nodes)) for line in derived_contract.contract.ordinary_lines),
         seconds=time.monotonic() - started,
+        illustrations="" if illustrate is None else illustrate(inference, derived_contract.contract, findings),
     )
 
 
@@ -120,6 +137,7 @@ def check_file(
     checks: Sequence[CheckSet] = (),
     opener: Callable[[str], ModelFile] = to_model_file,
     is_alone: bool = False,
+    illustrate: Illustrate | None = None,
 ) -> CheckResult:
     """Check the file at `path`; a file that cannot be read gets a finding instead of an exception.
 
@@ -129,6 +147,7 @@ def check_file(
     checks        additional check sets, as for `check`
     opener        opens the model
     is_alone      no other file is checked: unknown names and contradictions in `constraints` raise UsageError
+    illustrate    makes the `illustrations` of the result
     """
     started = time.monotonic()
     unused: tuple[str, ...] = ()
@@ -140,13 +159,14 @@ def check_file(
         if not is_alone:
             constraints, unused = applicable(file, constraints)
         constraints += applicable(file, defaults)[0]
-        result = check(
+        result = _check(
             file,
+            checks,
+            constraints.rules,
+            illustrate,
             dims=constraints.dims,
             inputs=constraints.inputs,
             ranges=constraints.ranges,
-            rules=constraints.rules,
-            checks=checks,
         )
     except ModelReadError as error:
         text = str(error).removeprefix(f"{name}: ").removeprefix(f"{Path(path)}: ")  # a Path drops a final slash

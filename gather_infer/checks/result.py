@@ -35,6 +35,7 @@ class CheckResult:
     contract     the lines of the contract, each with the nodes that require it
     unused       names in the given constraints that are neither inputs nor input dims of the model
     seconds      duration of the check
+    illustrations  contract and graphs for a report as HTML, as JSON; "" if they were not requested
     """
 
     model: str
@@ -43,6 +44,7 @@ class CheckResult:
     contract: tuple[tuple[str, str], ...] = ()
     unused: tuple[str, ...] = ()
     seconds: float = 0.0
+    illustrations: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
         return f"<CheckResult of {self.model}: {severity_counts(self.diagnostics) or 'clean'}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Final
@@ -13,8 +13,13 @@ from typing import Final
 from gather_infer.report.json import Json
 from gather_infer.report.layout import printable
 
-SCRIPTS: Final = ("elements", "dims", "rows", "graphs", "plots", "details", "sections", "start")
-"""The scripts in their order; each uses those before it."""
+PAGE: Final = (
+    "elements", "dims", "rows", "graphs", "plots", "panel", "details", "frame", "sections", "start"
+)  # fmt: skip
+"""The scripts of the page of a model in their order; each uses those before it."""
+
+REPORT: Final = ("elements", "rows", "graphs", "panel", "frame", "reports", "check_report", "report")
+"""The scripts of the report of a command in their order."""
 
 _PAGE: Final = """\
 <!DOCTYPE html>
@@ -36,12 +41,12 @@ _PAGE: Final = """\
 """
 
 
-def document(data: Mapping[str, Json], name: str) -> str:
-    """The HTML of a page about the model `name`, with `data` as JSON.
+def document(data: Mapping[str, Json], name: str, scripts: Sequence[str]) -> str:
+    """The HTML of a page with the title `name`, which `scripts` make from `data`.
 
     The browser runs the one script and applies the one style whose hashes are in the policy, and nothing else.
     """
-    style, script = _style(), _script()
+    style, script = _asset("page.css"), _joined(scripts)
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -66,12 +71,8 @@ def _embedded(data: Mapping[str, Json]) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _style() -> str:
-    return _asset("page.css")
-
-
-def _script() -> str:
-    parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+def _joined(scripts: Sequence[str]) -> str:
+    parts = "\n".join(_asset(f"{name}.js") for name in scripts)
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 

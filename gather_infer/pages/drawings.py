@@ -1,4 +1,4 @@
-"""Drawings of a page: the surroundings of each access by index, and the whole model by repeated blocks."""
+"""Drawings of a page: the surroundings of accesses by index and of other nodes, and the model by repeated blocks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gather_infer.report.json import Json
 MAX_BOXES: Final = 26
 """Maximum number of boxes around an access."""
 
+_MAX_CENTERS: Final = 12
 _CHAIN_DEPTH: Final = 7
 _MAX_CHAIN: Final = 14
 _MAX_CONSUMERS: Final = 4
@@ -49,9 +50,10 @@ class _Graph:
         self.edges.setdefault((start, end), tensor)
 
 
-class AccessDrawings:
-    """Draws the surroundings of accesses: data, indices and the nodes that compute them, and consumers.
+class GraphDrawings:
+    """Draws the surroundings of accesses and of other nodes.
 
+    A drawing has the boxes `[kind, position, left, top, width]`, the edges `[from, to, tensor, points]`, and its size.
     Equal graphs, as those of repeated layers, are laid out once.
     """
 
@@ -59,9 +61,23 @@ class AccessDrawings:
         self.tables = tables
         self._layouts: dict[object, Layout] = {}
 
-    def drawing(self, access: Access) -> Json:
-        """The boxes `[kind, position, left, top, width]`, the edges `[from, to, tensor, points]`, and the size."""
-        graph = self._graph(self.tables.nodes[access.node], access)
+    def around_access(self, access: Access) -> dict[str, Json]:
+        """Data, indices and the nodes that compute them, and consumers."""
+        node = self.tables.nodes[access.node]
+        inputs = self.tables.node_inputs[node]
+        indices = inputs[access.input] if access.input < len(inputs) else None
+        result = self.tables.tensors.get((access.node.graph, access.result))
+        return self._drawing(self._chain(node, (indices,), (result,)))
+
+    def around_node(self, node: int) -> dict[str, Json]:
+        """A node, the nodes that compute its inputs, and consumers."""
+        return self._drawing(self._chain(node, self.tables.node_inputs[node], self.tables.node_outputs[node]))
+
+    def around_nodes(self, nodes: Sequence[int]) -> dict[str, Json]:
+        """The nodes, those that compute their inputs, and those that read their outputs, MAX_BOXES together."""
+        return self._drawing(self._node_graph(nodes))
+
+    def _drawing(self, graph: _Graph) -> dict[str, Json]:
         sizes, edges = tuple(graph.boxes.values()), tuple(graph.edges)
         layout = self._layouts.get((sizes, edges))
         if layout is None:
@@ -75,13 +91,12 @@ class AccessDrawings:
             "size": [layout.width, layout.height],
         }
 
-    def _graph(self, node: int, access: Access) -> _Graph:
+    def _chain(self, node: int, followed: Sequence[int | None], results: Sequence[int | None]) -> _Graph:
+        """A node, the nodes that compute `followed`, and those that read the `results`."""
         tables, graph = self.tables, _Graph()
         center = self._node_box(graph, node)
-        inputs = tables.node_inputs[node]
-        indices = inputs[access.input] if access.input < len(inputs) else None
-        others = [(tensor, center, _CHAIN_DEPTH - 1) for tensor in inputs if tensor != indices]
-        pending = [(indices, center, 0), *others]
+        others = [(tensor, center, _CHAIN_DEPTH - 1) for tensor in tables.node_inputs[node] if tensor not in followed]
+        pending = [*((tensor, center, 0) for tensor in followed), *others]
         for tensor, below, depth in pending:  # which grows meanwhile
             if tensor is None or len(graph.boxes) >= MAX_BOXES - _MAX_CONSUMERS:
                 continue
@@ -97,9 +112,38 @@ class AccessDrawings:
             graph.join(box, below, tensor)
             if is_new and depth < _CHAIN_DEPTH:
                 pending += [(found, box, depth + 1) for found in tables.node_inputs[producer]]
-        result = tables.tensors.get((access.node.graph, access.result))
-        for consumer in () if result is None else tables.consumers[result][:_MAX_CONSUMERS]:
-            graph.join(center, self._node_box(graph, consumer), result or 0)
+        for result in results:
+            for consumer in () if result is None else tables.consumers[result][:_MAX_CONSUMERS]:
+                if len(graph.boxes) < MAX_BOXES:
+                    graph.join(center, self._node_box(graph, consumer), result or 0)
+        return graph
+
+    def _node_graph(self, nodes: Sequence[int]) -> _Graph:
+        tables, graph = self.tables, _Graph()
+        for node in nodes[:_MAX_CENTERS]:
+            self._node_box(graph, node)
+        centers = {position for _, position in graph.boxes}
+        for node in sorted(centers):
+            for tensor in tables.node_inputs[node]:
+                if tensor is not None and len(graph.boxes) < MAX_BOXES:
+                    producer = tables.producers[tensor]
+                    if producer is None or tables.is_constant[tensor]:
+                        self._tensor_box(graph, tensor)
+                    else:
+                        self._node_box(graph, producer)
+            for result in tables.node_outputs[node]:
+                for consumer in [] if result is None else tables.consumers[result][:_MAX_CONSUMERS]:
+                    if len(graph.boxes) < MAX_BOXES:
+                        self._node_box(graph, consumer)
+        drawn = list(graph.boxes)
+        for number, (kind, position) in enumerate(drawn):
+            for tensor in tables.node_inputs[position] if kind == "node" else ():
+                if tensor is None:
+                    continue
+                producer = tables.producers[tensor]
+                start = ("tensor", tensor) if producer is None or tables.is_constant[tensor] else ("node", producer)
+                if start in graph.boxes:
+                    graph.join(drawn.index(start), number, tensor)
         return graph
 
     def _node_box(self, graph: _Graph, node: int) -> int:

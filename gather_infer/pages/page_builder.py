@@ -15,7 +15,7 @@ from gather_infer.inference import infer
 from gather_infer.inference.result import Inference
 from gather_infer.model.model_loading import ModelLike, to_model_file
 from gather_infer.node_ids import MAIN
-from gather_infer.pages.drawings import AccessDrawings, overview
+from gather_infer.pages.drawings import GraphDrawings, overview
 from gather_infer.pages.result import Page
 from gather_infer.pages.sentences import sentence
 from gather_infer.pages.tables import Dims, PageTables, tree_json
@@ -128,7 +128,7 @@ def _findings(inference: Inference, found: Sequence[Verdict]) -> Iterator[Diagno
 
 def _accesses(inference: Inference, found: Sequence[Verdict], tables: PageTables) -> list[Json]:
     verdict_of = {verdict.access.key: verdict for verdict in found}
-    drawings = AccessDrawings(tables)
+    drawings = GraphDrawings(tables)
     kinds = {key: verdict.kind.value for key, verdict in verdict_of.items()}
     by_need = sorted(inference.accesses, key=lambda access: kinds.get(access.key) == "proved")
     drawn = {access.key for access in by_need[:MAX_DRAWINGS]}
@@ -147,7 +147,7 @@ def _accesses(inference: Inference, found: Sequence[Verdict], tables: PageTables
                 "result": tables.tensors.get((access.node.graph, access.result)),
                 "verdict": None if verdict is None else verdict_json(verdict),
                 "conditions": [] if verdict is None else _conditions(verdict.conditions, tables.dims),
-                "drawing": drawings.drawing(access) if access.key in drawn else None,
+                "drawing": drawings.around_access(access) if access.key in drawn else None,
             }
         )
     return rows

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gather_infer.inference.result import Inference
 from gather_infer.model.staging import Staging
-from gather_infer.pages.document import document
+from gather_infer.pages.document import PAGE, document
 from gather_infer.report.json import Json
 from gather_infer.validate.verdict import Verdict
 
@@ -29,7 +29,7 @@ class Page:
 
     def html(self) -> str:
         """The text of the file; equal for equal models and constraints."""
-        return document(self.data, Path(self.inference.model.name).name)
+        return document(self.data, Path(self.inference.model.name).name, PAGE)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file whole or not at all. Raises ModelWriteError."""

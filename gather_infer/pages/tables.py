@@ -75,6 +75,7 @@ class PageTables:
     nodes           position of a node by its path
     tensors         position of a tensor by its graph and name
     node_inputs     tensors that each node reads, None for an omitted or undefined one
+    node_outputs    tensors that each node produces, None for an omitted one
     producers       node that produces each tensor, None for the others
     consumers       nodes that read each tensor
     names           name of each tensor
@@ -89,6 +90,7 @@ class PageTables:
         self.nodes: dict[NodePath, int] = {}
         self.tensors: dict[tuple[GraphPath, str], int] = {}
         self.node_inputs: list[list[int | None]] = []
+        self.node_outputs: list[list[int | None]] = []
         self.producers: list[int | None] = []
         self.consumers: list[list[int]] = []
         self.is_constant: list[bool] = []
@@ -186,6 +188,7 @@ class PageTables:
             for read in dict.fromkeys(tensor for tensor in inputs if tensor is not None):
                 self.consumers[read].append(position)
             outputs = [self.tensors.get((path, name)) if name else None for name in record.outputs]
+            self.node_outputs.append(outputs)
             for tensor in outputs:
                 if tensor is not None:
                     self.producers[tensor] = position

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from gather_infer.diagnostic import Severity
 
@@ -52,6 +52,7 @@ class OutputFormat(Enum):
     SARIF = "sarif"
     JUNIT = "junit"
     GITHUB = "github"
+    HTML = "html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,9 @@ PLAIN = View()
 class ResultKind(Generic[R]):
     """A kind of result and its output formats.
 
-    formats   format -> `module:function` in `gather_infer.report`, the default format first. The function for TEXT
-              takes the result and a View, the others take the result only. It returns lines or a JSON object
+    formats   format -> `module:function` in `gather_infer.report`, for HTML in `gather_infer.pages`, the default format
+              first. The function for TEXT takes the result and a View, the others take the result only. It returns
+              lines or a JSON object, for HTML the data of the page
     brief     the function for TEXT of one of several results, which are printed as soon as each is complete; "" if the
               command takes one model only
     """
@@ -86,6 +88,8 @@ class ResultKind(Generic[R]):
 
     def lines(self, output_format: OutputFormat, result: R, view: View = PLAIN) -> list[str]:
         """The lines of `result` in one of the `formats`."""
+        if output_format is OutputFormat.HTML:
+            return [_page_function(_DOCUMENT)(self._page_data(result))]
         report = _function(self.formats[output_format])
         found: Any = report(result, view) if output_format is OutputFormat.TEXT else report(result)
         if not isinstance(found, dict):
@@ -94,16 +98,29 @@ class ResultKind(Generic[R]):
         return [json.dumps(found, indent=indent, allow_nan=False)]
 
     def lines_of_many(self, output_format: OutputFormat, result: R, view: View = PLAIN) -> list[str]:
-        """The lines of one of several results: `brief`, or one line of JSON."""
+        """The lines of one of several results: `brief`, or one line of JSON; for HTML the data of the page."""
         if output_format is OutputFormat.TEXT:
             return list(_function(self.brief)(result, view))
+        if output_format is OutputFormat.HTML:
+            return [json.dumps(self._page_data(result), allow_nan=False)]
         return self.lines(OutputFormat.JSONL, result)
 
+    def _page_data(self, result: R) -> Any:
+        return _page_function(self.formats[OutputFormat.HTML])(result)
 
-def _function(target: str) -> Any:
-    """The function `module:function` of `gather_infer.report`."""
+
+_DOCUMENT: Final = "command_report:report_document"
+"""The function that makes the page from its data."""
+
+
+def _function(target: str, package: str = "gather_infer.report") -> Any:
+    """The function `module:function` of a package."""
     module, _, function = target.partition(":")
-    return getattr(import_module(f"gather_infer.report.{module}"), function)
+    return getattr(import_module(f"{package}.{module}"), function)
+
+
+def _page_function(target: str) -> Any:
+    return _function(target, "gather_infer.pages")
 
 
 def common_formats(*kinds: ResultKind[Any]) -> list[OutputFormat]:
@@ -398,5 +415,6 @@ CHECKS: ResultKind[CheckReport] = ResultKind(
         OutputFormat.SARIF: "checks.sarif:checks_sarif",
         OutputFormat.JUNIT: "checks.junit:checks_junit",
         OutputFormat.GITHUB: "checks.github:checks_github",
+        OutputFormat.HTML: "check_report:checks_page",
     },
 )

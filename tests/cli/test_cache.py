@@ -12,7 +12,7 @@ import pytest
 from tests.checks.small_models import called, lookup
 from tests.cli.conftest import Run
 
-FORMATS = ("text", "json", "jsonl", "sarif", "junit", "github")
+FORMATS = ("text", "json", "jsonl", "sarif", "junit", "github", "html")
 RULES = """
 from gather_infer import RuleSet
 rules = RuleSet("com.example")

@@ -69,7 +69,7 @@ def test_characters_that_the_encoding_lacks_are_escaped(command: str, tmp_path: 
     assert ESCAPED in printed
 
 
-@pytest.mark.parametrize("output_format", ["github", "json", "jsonl", "junit", "sarif"])
+@pytest.mark.parametrize("output_format", ["github", "html", "json", "jsonl", "junit", "sarif"])
 def test_formats_for_programs_are_utf_8(output_format: str, tmp_path: Path) -> None:
     folder = folder_with_model(tmp_path)
     arguments = ["check", "MODEL", "--format", output_format]
@@ -77,7 +77,7 @@ def test_formats_for_programs_are_utf_8(output_format: str, tmp_path: Path) -> N
     if output_format == "junit":
         texts = [text for element in ElementTree.fromstring(done.stdout).iter() for text in element.attrib.values()]
         assert any(NAME in text for text in texts)
-    elif output_format == "github":
+    elif output_format in ("github", "html"):
         assert done.stdout.decode("utf-8") == wanted.stdout.decode("utf-8")
         assert NAME in done.stdout.decode("utf-8")
     else:
@@ -96,7 +96,7 @@ def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
     source = next(folder_with_model(tmp_path).glob("*.onnx"))
     os.rename(source, os.fsencode(tmp_path) + b"/" + name)
     for encoding in ("cp1252", "utf-8"):
-        for output_format in ("github", "junit", "json"):
+        for output_format in ("github", "junit", "json", "html"):
             done = run(["check", os.fsdecode(name), "--format", output_format], tmp_path, encoding)
             assert done.returncode == 0, done.stderr
 

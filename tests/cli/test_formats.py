@@ -51,7 +51,8 @@ def test_every_form_has_a_function_of_the_result_alone(name: str) -> None:
     declared = output_formats.__annotations__[name]
     for form, place in KINDS[name].formats.items():
         module, _, function = place.partition(":")
-        found = getattr(import_module(f"gather_infer.report.{module}"), function)
+        package = "pages" if form is OutputFormat.HTML else "report"
+        found = getattr(import_module(f"gather_infer.{package}.{module}"), function)
         first, *rest = inspect.signature(found).parameters.values()
         assert declared == f"ResultKind[{first.annotation}]", place
         assert [p.annotation for p in rest] == (["View"] if form is OutputFormat.TEXT else []), place

@@ -92,7 +92,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("form", ["text", "github", "json", "jsonl", "sarif"])
+@pytest.mark.parametrize("form", ["text", "github", "html", "json", "jsonl", "sarif"])
 def test_names_of_files_do_not_steer_the_terminal(form: str, run: Run) -> None:
     for name in NAMES:
         Path("d").mkdir(exist_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html.parser
 import itertools
 import json
@@ -95,3 +97,8 @@ class Structure(html.parser.HTMLParser):
         (found,) = [text for attrs, text in self.of("script") if attrs.get("id") == "data"]
         parsed: dict[str, Any] = json.loads(found)
         return parsed
+
+
+def sha256(text: str) -> str:
+    """The source of a policy that allows a script or style with this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import operator
 import re
@@ -18,7 +16,7 @@ import gather_infer
 from gather_infer.symbolic import evaluate, parse_dim
 from tests.cli.conftest import Run
 from tests.documents import REPO
-from tests.pages.page_models import HOSTILE, LONG, Structure, chain, hostile
+from tests.pages.page_models import HOSTILE, LONG, Structure, chain, hostile, sha256
 
 FIXTURES = (
     "bert-torchscript",
@@ -33,10 +31,6 @@ TAGS = ["html", "head", "meta", "meta", "meta", "meta", "title", "style", "body"
 
 def page_of(name: str) -> gather_infer.Page:
     return gather_infer.page(str(REPO / "fixtures" / f"{name}.onnx"))
-
-
-def sha256(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @pytest.mark.parametrize("model", [hostile(), chain(3)], ids=["hostile names", "plain"])

@@ -106,7 +106,7 @@ def test_the_commands_use_an_extension(acme: Run) -> None:
     assert acme("freeze", "twice.onnx", "--dim", "N=3", "-o", "frozen.onnx", *NAMED).exit_code == 0
     assert acme("contract", "twice.onnx", *NAMED).exit_code == 0
     assert acme("fold", "twice.onnx", "--dry-run", *NAMED).exit_code == 0
-    for form in ("json", "jsonl", "sarif", "junit", "github"):
+    for form in ("json", "jsonl", "sarif", "junit", "github", "html"):
         assert "GI601" in acme("check", "twice.onnx", "--format", form, *NAMED).stdout
 
 

@@ -1,11 +1,7 @@
-// The panel with the details of a tensor, a symbol, an access or a block.
+// The details of a tensor, a symbol, an access or a block.
 
 const ORIGINS = ["node", "input", "constant", "body input"];
 const STEPS = 8; // depth to which a chain is opened at first
-const LISTED = 12;
-
-const panel = make("aside", { class: "panel", "aria-label": "Details", hidden: true, tabindex: -1 });
-let opener = null;
 
 const operatorOf = (node) => data.operators[data.nodes.op[node]][0];
 
@@ -30,27 +26,6 @@ function titleOf(tensor) {
   return scope ? `${scope}/${name}` : name;
 }
 
-function openPanel(kind, title, ...content) {
-  if (panel.hidden) opener = document.activeElement;
-  const head = make("div", { class: "panel-head" }, make("p", { class: "eyebrow" }, kind), button("Close", closePanel, { class: "quiet" }));
-  panel.replaceChildren(head, make("h2", {}, nameElement(title)), ...content.flat().filter(Boolean));
-  panel.hidden = false;
-  panel.scrollTop = 0;
-  document.body.classList.add("with-panel");
-  panel.focus({ preventScroll: true });
-}
-
-function closePanel() {
-  if (panel.hidden) return;
-  panel.hidden = true;
-  document.body.classList.remove("with-panel");
-  opener?.focus?.({ preventScroll: true });
-}
-
-function terms(...pairs) {
-  return make("dl", { class: "terms" }, pairs.filter(Boolean).map(([term, ...values]) => [make("dt", {}, term), make("dd", {}, values)]));
-}
-
 function tensorLink(tensor) {
   return button(nameElement(titleOf(tensor)), () => openTensor(tensor), { class: "link" });
 }
@@ -59,16 +34,6 @@ function nodeLink(node) {
   const output = data.nodes.outputs[node].find((tensor) => tensor !== null);
   const text = [operatorOf(node), " ", nameElement(data.nodes.label[node])];
   return output === undefined ? make("span", {}, text) : button(text, () => openTensor(output), { class: "link" });
-}
-
-function listOf(items, link, longest = LISTED) {
-  const list = make("ul", { class: "plain" }, items.slice(0, longest).map((item) => make("li", {}, link(item))));
-  if (items.length <= longest) return list;
-  const more = button(`${items.length - longest} more`, () => {
-    more.replaceWith();
-    list.append(...items.slice(longest).map((item) => make("li", {}, link(item))));
-  }, { class: "quiet" });
-  return [list, more];
 }
 
 function sized(type) {
@@ -201,10 +166,6 @@ function lineElement(line, ...marks) {
   );
 }
 
-function verdictBadge(kind) {
-  return make("span", { class: `badge ${kind}` }, kind);
-}
-
 function openAccess(position) {
   const access = data.accesses[position];
   const verdict = access.verdict;
@@ -214,7 +175,7 @@ function openAccess(position) {
   openPanel(
     `Access by ${operatorOf(access.node)}`, data.nodes.label[access.node],
     terms(
-      verdict && ["Verdict", verdictBadge(verdict.kind), ` ${VERDICTS[verdict.kind]}`],
+      verdict && ["Verdict", badge(verdict.kind), ` ${VERDICTS[verdict.kind]}`],
       verdict?.condition && [verdict.tight ? "In bounds only if" : "In bounds if", make("code", {}, shown(verdict.condition, 400)), now ? make("div", { class: "muted" }, now) : ""],
       witness && ["Fails for", make("code", { class: "witness" }, witness)],
       verdict?.reason && ["Reason", shown(verdict.reason, 600)],
@@ -225,6 +186,41 @@ function openAccess(position) {
     ),
     access.drawing ? [make("h3", {}, "Where its indices come from"), accessGraph(access)] : make("p", { class: "muted" }, "Not drawn: the page draws the first 2000 accesses."),
   );
+}
+
+function accessGraph(access) {
+  const { boxes, edges, size } = access.drawing;
+  const drawn = boxes.map(([kind, position, x, y, width]) => {
+    if (kind === "tensor") {
+      const name = data.tensors.name[position];
+      const origin = producers[position] >= 0 ? "constant" : ORIGINS[data.tensors.origin[position]];
+      return { x, y, width, lines: [name, origin], kind: origin.split(" ").pop(), label: `${origin} ${shown(name)}`, action: () => openTensor(position) };
+    }
+    const [operator, label] = [operatorOf(position), data.nodes.label[position]];
+    const kinds = position === access.node ? "center" : "node";
+    const action = () => openTensor(data.nodes.outputs[position].find((tensor) => tensor !== null));
+    return { x, y, width, lines: [operator, label], kind: kinds, label: `${operator} ${shown(label)}`, action };
+  });
+  const lines = edges.map(([start, , tensor, points]) => {
+    const { text, facts } = types[data.tensors.type[tensor]];
+    return { start, key: tensor, text: facts?.startsWith(" in") ? text.slice(0, -facts.length) : text, points };
+  });
+  const focus = boxes.findIndex(([kind, position]) => kind === "node" && position === access.node);
+  return neighbourhood("Graph around the access", { boxes: drawn, edges: lines, size, focus });
+}
+
+function overviewGraph() {
+  const { blocks, edges, size } = data.overview;
+  const lines = edges.map(([, , number, points]) =>
+    points.length ? [svg("path", { class: number > 1 ? "edge wide" : "edge", d: edgePath(points) }), arrow(points)] : [],
+  );
+  const drawn = blocks.map((block) => {
+    const [x, y, width, height] = block.box;
+    const texts = block.summary ? [block.label, block.summary] : [block.label, block.kind];
+    const kind = block.kind === "block" ? (block.count > 1 ? "repeated" : "node") : block.kind;
+    return boxElement({ x, y, width, height, lines: texts, kind, label: texts.map((text) => shown(text)).join(", "), action: () => openBlock(block), cut: head });
+  });
+  return viewport("The model by repeated blocks", size, [...lines, drawn], 560);
 }
 
 function openBlock(block) {

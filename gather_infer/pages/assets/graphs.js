@@ -93,7 +93,8 @@ function arrow(points) {
   return svg("path", { class: "arrow", d: `M ${x} ${y} l -4 -7 l 8 0 z` });
 }
 
-function boxElement({ x, y, width, height, lines, kind, label, action, cut = tail }) {
+// A box; it is a button if it has an `action`.
+function boxElement({ x, y, width, height, lines, kind, label, action = null, cut = tail }) {
   const fits = (i) => Math.floor((width - 16) / (i ? 6.4 : 7.6));
   const texts = lines.map((line, i) => {
     const top = y + height / 2 + (lines.length === 1 ? 4 : i ? 16 : -3);
@@ -104,10 +105,8 @@ function boxElement({ x, y, width, height, lines, kind, label, action, cut = tai
     event.preventDefault();
     action();
   };
-  return svg(
-    "g", { class: `box ${kind}`, role: "button", tabindex: 0, on: { click: action, keydown: press } },
-    svg("rect", { x, y, width, height, rx: 8 }, svg("title", {}, label)), texts,
-  );
+  const asButton = action ? { role: "button", tabindex: 0, on: { click: action, keydown: press } } : {};
+  return svg("g", { class: `box ${kind}`, ...asButton }, svg("rect", { x, y, width, height, rx: 8 }, svg("title", {}, label)), texts);
 }
 
 // The end of a name, which differs where beginnings are equal.
@@ -121,47 +120,21 @@ function head(text, fits) {
   return name.length > fits ? `${name.slice(0, fits - 1)}…` : name;
 }
 
-function accessGraph(access) {
-  const { boxes, edges, size } = access.drawing;
-  const height = 46;
+const BOX_HEIGHT = 46;
+
+// A graph of boxes {x, y, width, lines, kind, label, action} and edges {start, key, text, points}. The text of an edge is
+// printed once for each `key`, below the box that it starts at; `focus` is the box that a tall drawing opens at.
+function neighbourhood(label, { boxes, edges, size, focus = 0 }, tallest = 520) {
   const labelled = new Set();
-  const lines = edges.map(([start, , tensor, points]) => {
+  const lines = edges.map(({ start, key, text, points }) => {
     if (!points.length) return [];
     const parts = [svg("path", { class: "edge", d: edgePath(points) }), arrow(points)];
-    if (!labelled.has(`${start} ${tensor}`)) {
-      labelled.add(`${start} ${tensor}`);
-      const fits = Math.floor((boxes[start][4] + 20) / 6);
-      const { text: whole, facts } = types[data.tensors.type[tensor]];
-      const text = facts?.startsWith(" in") ? whole.slice(0, -facts.length) : whole;
-      parts.push(svg("text", { class: "label", x: points[0] + 6, y: points[1] + 15 }, text.length > fits ? `${text.slice(0, fits - 1)}…` : text));
+    if (text && !labelled.has(`${start} ${key}`)) {
+      labelled.add(`${start} ${key}`);
+      parts.push(svg("text", { class: "label", x: points[0] + 6, y: points[1] + 15 }, head(text, Math.floor((boxes[start].width + 20) / 6))));
     }
     return parts;
   });
-  const drawn = boxes.map(([kind, position, x, y, width]) => {
-    if (kind === "tensor") {
-      const name = data.tensors.name[position];
-      const origin = producers[position] >= 0 ? "constant" : ORIGINS[data.tensors.origin[position]];
-      const action = () => openTensor(position);
-      return boxElement({ x, y, width, height, lines: [name, origin], kind: origin.split(" ").pop(), label: `${origin} ${shown(name)}`, action });
-    }
-    const [operator, label] = [operatorOf(position), data.nodes.label[position]];
-    const kinds = position === access.node ? "center" : "node";
-    const action = () => openTensor(data.nodes.outputs[position].find((tensor) => tensor !== null));
-    return boxElement({ x, y, width, height, lines: [operator, label], kind: kinds, label: `${operator} ${shown(label)}`, action });
-  });
-  return viewport("Graph around the access", size, [...lines, drawn], 520, boxes.find(([kind, position]) => kind === "node" && position === access.node)[3] + height);
-}
-
-function overviewGraph() {
-  const { blocks, edges, size } = data.overview;
-  const lines = edges.map(([, , number, points]) =>
-    points.length ? [svg("path", { class: number > 1 ? "edge wide" : "edge", d: edgePath(points) }), arrow(points)] : [],
-  );
-  const drawn = blocks.map((block) => {
-    const [x, y, width, height] = block.box;
-    const texts = block.summary ? [block.label, block.summary] : [block.label, block.kind];
-    const kind = block.kind === "block" ? (block.count > 1 ? "repeated" : "node") : block.kind;
-    return boxElement({ x, y, width, height, lines: texts, kind, label: texts.map((text) => shown(text)).join(", "), action: () => openBlock(block), cut: head });
-  });
-  return viewport("The model by repeated blocks", size, [...lines, drawn], 560);
+  const drawn = boxes.map((box) => boxElement({ height: BOX_HEIGHT, ...box }));
+  return viewport(label, size, [...lines, drawn], tallest, boxes[focus].y + BOX_HEIGHT);
 }

@@ -136,3 +136,19 @@ class RowTable {
     event.preventDefault();
   }
 }
+
+// A bar whose parts, {kind, count, title, text}, filter a table: `choose` is called with a kind, or null for all.
+function filterBar(label, parts, choose) {
+  let chosen = null;
+  const total = parts.reduce((sum, { count }) => sum + count, 0);
+  const press = (kind) => {
+    chosen = chosen === kind ? null : kind;
+    for (const each of bar.children) each.setAttribute("aria-pressed", String(each.dataset.kind === chosen));
+    choose(chosen);
+  };
+  const bar = make("div", { class: "bar-filter", role: "group", "aria-label": label }, parts.map(({ kind, count, title, text = kind }) => button(
+    make("strong", {}, digits(count)), () => press(kind), { class: kind, "data-kind": kind, "aria-pressed": "false", title }, ` ${text}`,
+  )));
+  parts.forEach(({ count }, i) => { bar.children[i].style.flexGrow = String(Math.max(1, (12 * count) / total)); });
+  return bar;
+}

@@ -7,10 +7,6 @@ const VERDICTS = {
   undecided: "It depends on data or on unknown sizes.",
 };
 
-function section(id, title, note, ...content) {
-  return make("section", { id, "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, title), note ? make("p", { class: "note" }, note) : "", content);
-}
-
 // Interface
 
 function interfaceSection() {
@@ -208,14 +204,13 @@ function accessesSection() {
   const counts = Object.fromEntries(Object.keys(VERDICTS).map((kind) => [kind, 0]));
   data.accesses.forEach((_, row) => { counts[kindOf(row)] += 1; });
   const kinds = Object.keys(VERDICTS).filter((kind) => counts[kind]);
-  let chosen = null;
   const labelOf = (row) => data.nodes.label[data.accesses[row].node];
   const typeCell = (tensor) => (tensor === null ? "" : typeElement(data.tensors.type[tensor]));
   const verdictText = (row) => data.accesses[row].verdict?.condition ?? data.accesses[row].verdict?.reason ?? "";
   accessTable = new RowTable({
     label: "Accesses by index", count: data.accesses.length, visible: 10, open: openAccess,
     columns: [
-      { title: "Verdict", class: "verdict", cell: (row) => verdictBadge(kindOf(row)), key: (row) => ["violated", "undecided", "conditional", "proved"].indexOf(kindOf(row)) },
+      { title: "Verdict", class: "verdict", cell: (row) => badge(kindOf(row)), key: (row) => ["violated", "undecided", "conditional", "proved"].indexOf(kindOf(row)) },
       { title: "Node", class: "wide", cell: (row, fits) => nameElement(labelOf(row), fits), key: labelOf },
       { title: "Operator", class: "minor", cell: (row) => operatorOf(data.accesses[row].node), key: (row) => operatorOf(data.accesses[row].node) },
       { title: "Data", class: "minor", cell: (row) => typeCell(data.accesses[row].data) },
@@ -225,15 +220,7 @@ function accessesSection() {
   });
   accessTable.element.classList.add("accesses");
   accessTable.sortBy(0);
-  const choose = (kind) => {
-    chosen = chosen === kind ? null : kind;
-    for (const each of bar.children) each.setAttribute("aria-pressed", String(each.dataset.kind === chosen));
-    accessTable.filter(chosen ? (row) => kindOf(row) === chosen : null);
-  };
-  const bar = make("div", { class: "bar-filter", role: "group", "aria-label": "Show accesses by verdict" }, kinds.map((kind) => button(
-    make("strong", {}, digits(counts[kind])), () => choose(kind), { class: kind, "data-kind": kind, "aria-pressed": "false", title: VERDICTS[kind] }, ` ${kind}`,
-  )));
-  kinds.forEach((kind, i) => { bar.children[i].style.flexGrow = String(Math.max(1, (12 * counts[kind]) / data.accesses.length)); });
+  const bar = filterBar("Show accesses by verdict", kinds.map((kind) => ({ kind, count: counts[kind], title: VERDICTS[kind] })), (chosen) => accessTable.filter(chosen ? (row) => kindOf(row) === chosen : null));
   selectionListeners.push(() => accessTable.render());
   return section("accesses", "Accesses by index", "Each axis that a node addresses by index, and whether every index stays in bounds. A part of the bar filters; a row opens the graph around its node.", bar, accessTable.element);
 }

@@ -1,22 +1,11 @@
-// The page: header, sections and keys.
+// The page of a model: header, sections and keys.
 
-function header() {
+function modelHeader() {
   const { name, format, opsets, nodes, producer, bytes: size } = data.model;
   const opset = Object.entries(opsets).map(([domain, version]) => `${domain ? `${shown(domain, 40)} ` : "opset "}${version}`).join(", ");
   const facts = [shown(format, 60), opset, counted(nodes, "node"), counted(data.coverage.tensors, "tensor"), size === null ? "" : bytes(size), producer ? `by ${shown(producer, 60)}` : ""];
-  const theme = button("Dark", () => {
-    const isDark = getComputedStyle(document.documentElement).colorScheme === "dark"
-      || (document.documentElement.dataset.theme === undefined && matchMedia("(prefers-color-scheme: dark)").matches);
-    document.documentElement.dataset.theme = isDark ? "light" : "dark";
-    theme.textContent = isDark ? "Dark" : "Light";
-  }, { class: "quiet", "aria-label": "Switch between dark and light", id: "theme" });
-  if (matchMedia("(prefers-color-scheme: dark)").matches) theme.textContent = "Light";
   const links = [["interface", "Interface"], ["sizes", "Sizes"], ["contract", "Contract"], ["accesses", "Accesses"], ["tensors", "Tensors"], ["model", "Model"], ["cost", "Cost"]];
-  return make(
-    "header", {},
-    make("div", { class: "title" }, make("h1", {}, nameElement(name, 90)), make("p", { class: "note" }, facts.filter(Boolean).join(" · "))),
-    make("nav", { "aria-label": "Sections" }, links.map(([id, text]) => make("a", { href: `#${id}` }, text)), theme),
-  );
+  return header(nameElement(name, 90), facts, links);
 }
 
 function keys(event) {
@@ -36,7 +25,7 @@ function keys(event) {
 
 chooseSizes();
 document.body.append(
-  header(),
+  modelHeader(),
   make(
     "main", {}, interfaceSection(), sizesSection(), contractSection(), findingsSection(), accessesSection(), tensorsSection(), modelSection(), costSection(),
   ),

@@ -1,0 +1,177 @@
+"""`--format html` of the commands: structure, policy, names, size, and the data against `--format json`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from gather_infer.checks.result import CheckResult
+from gather_infer.diagnostic import diagnostic
+from gather_infer.pages import check_report, command_report
+from gather_infer.report.output_formats import CHECKS, CheckReport, OutputFormat
+from tests.cli.conftest import Run
+from tests.documents import REPO
+from tests.pages.page_models import HOSTILE, LONG, Structure, chain, hostile, sha256
+
+TAGS = ["html", "head", "meta", "meta", "meta", "meta", "title", "style", "body", "noscript", "script", "script"]
+BERT = "fixtures/bert-torchscript.onnx"
+COMMANDS = {
+    # command: on the model with hostile names, on a plain one
+    "check": ("check hostile.onnx", f"check {BERT} --dim seq=1..512 --exit-zero"),
+    "check of two": ("check hostile.onnx embedding.onnx --jobs 1", "check bad.onnx embedding.onnx --jobs 1"),
+}  # fmt: skip
+
+
+def printed(arguments: str, run: Run) -> Structure:
+    result = run(*arguments.split(), "--format", "html")
+    assert "Traceback" not in result.stderr and result.exit_code in (0, 1), result.stderr
+    return Structure(result.stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("at", [0, 1], ids=["hostile names", "plain"])
+def test_structure_and_policy(name: str, at: int, run: Run) -> None:
+    onnx.save(hostile(), "hostile.onnx")
+    page = printed(COMMANDS[name][at], run)
+    assert [tag for tag, _ in page.tags] == TAGS
+    ((policy, _),) = [found for found in page.of("meta") if found[0].get("http-equiv")]
+    rules = dict(part.split(" ", 1) for part in (policy["content"] or "").split("; "))
+    ((_, style),) = page.of("style")
+    (script,) = [text for attrs, text in page.of("script") if "id" not in attrs]
+    assert rules == {
+        "default-src": "'none'", "base-uri": "'none'", "form-action": "'none'",
+        "style-src": sha256(style), "script-src": sha256(script),
+    }  # fmt: skip
+    assert not any(name in attrs for _, attrs in page.tags for name in ("src", "href", "style", "onclick", "onload"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_hostile_names_stay_data(name: str, run: Run) -> None:
+    onnx.save(hostile(), "hostile.onnx")
+    text = run(*COMMANDS[name][0].split(), "--format", "html").stdout
+    assert text.isascii() or not any(c in text for c in "\u202e\u2066\u2028\u2029\x01")
+    assert text.lower().count("</script") == text.lower().count("<script") == 2
+    data = json.dumps(Structure(text).data, ensure_ascii=False)
+    assert any(name in data for name in ("</title>", "<script>1</script>", *HOSTILE[:2]))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_equal_models_give_equal_pages(name: str, run: Run) -> None:
+    arguments = (*COMMANDS[name][1].split(), "--format", "html")
+    assert run(*arguments).stdout == run(*arguments).stdout
+
+
+def test_check_has_the_findings_of_json(run: Run) -> None:
+    arguments = ("check", BERT, "--dim", "seq=1..512")
+    expected = json.loads(run(*arguments, "--format", "json").stdout)
+    result = run(*arguments, "--format", "html")
+    data = Structure(result.stdout).data
+    assert (result.exit_code, data["exit_code"]) == (1, 1)
+    (model,), (wanted,) = data["models"], expected["models"]
+    for member in ("diagnostics", "accesses", "checked", "fails"):
+        assert model[member] == wanted[member]
+    assert [line["text"] for line in model["sentences"]][:1] == [
+        "Every element of input_ids is at least -151 and less than 151."
+    ]
+    assert data["codes"].keys() == {finding["code"] for finding in wanted["diagnostics"]}
+    assert data["title"] == "Check of bert-torchscript.onnx"
+
+
+def test_the_way_from_the_input_to_the_failing_node_is_drawn(run: Run) -> None:
+    """seq <= 64 at an Add: its operand has been sliced out of 64 positions to a size read off the input."""
+    data = printed(f"check {BERT} --dim seq=1..512", run).data
+    drawing = data["models"][0]["drawings"]["/bert/embeddings/Add_1"]
+    by_kind: dict[str, list[str]] = {}
+    for kind, first, second, *_ in drawing["boxes"]:
+        by_kind.setdefault(kind, []).append(first if kind in ("input", "constant") else second)
+    assert by_kind["center"] == ["/bert/embeddings/Add_1"]
+    assert "input_ids" in by_kind["input"]
+    assert {"/bert/embeddings/Shape", "/bert/embeddings/Slice"} <= set(by_kind["node"])
+    assert "float32[1, min(64, seq), 32]" in [text for _, _, text, _ in drawing["edges"]]
+    assert drawing["boxes"][drawing["focus"]][2] == "/bert/embeddings/Add_1"
+
+
+def test_several_models_have_their_sections_and_no_folders(run: Run, tmp_path: Path) -> None:
+    tmp_path /= "zoo"
+    for name in ("a/one.onnx", "b/one.onnx"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(Path("embedding.onnx").read_bytes())
+    (tmp_path / "b/no.onnx").write_bytes(b"\x08\x08no model")
+    result = run("check", str(tmp_path), "--format", "html", "--jobs", "1")
+    data = Structure(result.stdout).data
+    assert result.exit_code == 3
+    assert [model["names"] for model in data["models"]] == [["a/one.onnx"], ["b/no.onnx"], ["b/one.onnx"]]
+    assert [model["checked"] for model in data["models"]] == [True, False, True]
+    assert str(tmp_path) not in result.stdout
+
+
+COMMON = {
+    # paths: without the folder that they share
+    ("/a/b/m.onnx",): ["m.onnx"],
+    ("m.onnx", "n.onnx"): ["m.onnx", "n.onnx"],
+    ("a/m.onnx", "a/n.onnx"): ["m.onnx", "n.onnx"],
+    ("a/m.onnx", "ab/m.onnx"): ["a/m.onnx", "ab/m.onnx"],
+    ("/x/a/m.onnx", "/x/m.onnx"): ["a/m.onnx", "m.onnx"],
+    ("m.onnx", "a/m.onnx"): ["m.onnx", "a/m.onnx"],
+}
+
+
+@pytest.mark.parametrize("paths", COMMON)
+def test_the_folder_of_all_models_is_left_out(paths: tuple[str, ...]) -> None:
+    assert command_report.without_common_folder(paths) == COMMON[paths]
+
+
+def test_filters_of_the_command_hold_for_the_page(run: Run) -> None:
+    data = printed(f"check {BERT} --dim seq=1..512 --ignore GI302", run).data
+    assert [finding["code"] for finding in data["models"][0]["diagnostics"]] == ["GI501"]
+
+
+def test_a_model_that_was_not_checked() -> None:
+    results = [CheckResult("m.onnx", (diagnostic("GI001", "truncated"),))]
+    (text,) = CHECKS.lines(OutputFormat.HTML, CheckReport(results, exit_code=3))
+    (model,) = Structure(text).data["models"]
+    assert (model["checked"], model["sentences"], model["drawings"]) == (False, [], {})
+
+
+def test_drawings_and_size_are_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_report, "MAX_DRAWINGS", 3)
+    model = chain(1000)
+    for node in model.graph.node:
+        node.domain = "" if node.op_type == "Gather" else "unknown.domain"
+    onnx.save(model, "chain.onnx")
+    plain = run("check", "chain.onnx", "--format", "json").stdout
+    result = run("check", "chain.onnx", "--format", "html").stdout
+    (found,) = Structure(result).data["models"]
+    assert len(found["diagnostics"]) >= 900
+    assert len(found["drawings"]) == 3
+    assert len(result) <= len(plain) + 80_000
+
+
+def test_statistics_and_a_baseline(run: Run) -> None:
+    refused = run("check", "embedding.onnx", "--statistics", "--format", "html")
+    assert (refused.exit_code, "--statistics needs the format text or json" in refused.stderr) == (2, True)
+    run("check", "bad.onnx", "--baseline", "b.json", "--write-baseline")
+    data: Any = printed("check bad.onnx --baseline b.json", run).data
+    assert (data["exit_code"], data["accepted"] > 0) == (0, True)
+
+
+def test_names_in_drawings_are_bounded(run: Run) -> None:
+    onnx.save(hostile(), "hostile.onnx")
+    (model,) = printed("check hostile.onnx", run).data["models"]
+    assert model["drawings"]
+    for drawing in model["drawings"].values():
+        assert all(len(text) <= 200 for box in drawing["boxes"] for text in box[1:3])
+    assert len(LONG) > 200
+
+
+def test_assets_are_listed() -> None:
+    from gather_infer.pages.document import PAGE, REPORT
+
+    found = {path.stem for path in (REPO / "gather_infer/pages/assets").glob("*.js")}
+    if not found:
+        pytest.skip("the sources are not beside the tests")
+    assert found == {*PAGE, *REPORT}
