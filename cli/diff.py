@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from gather_infer.errors import UsageError
-from gather_infer.report.output_formats import DIFF
+from gather_infer.report.output_formats import DIFF, DiffReport
 
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
@@ -38,7 +38,8 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 @click.command(
     "diff",
     cls=Command,
-    example="gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --prove",
+    example="gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --prove\n"
+    "gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --format html > report.html",
 )
 @model_argument("first")
 @model_argument("second")
@@ -144,13 +145,14 @@ def command(
     from gather_infer.equality import diff
 
     with console.progress() as progress:
+        models = facts.open_model(first), facts.open_model(second)
+        rules = facts.rules()
         found = diff(
-            facts.open_model(first),
-            facts.open_model(second),
+            *models,
             dims=facts.dims,
             inputs=facts.inputs,
             ranges=ranges,
-            rules=facts.rules(),
+            rules=rules,
             initializers_as_constants=facts.constants,
             outputs=_pairs(mapped),
             laws=laws,
@@ -160,7 +162,7 @@ def command(
             atol=atol,
             progress=progress,
         )
-        lines = console.lines_of(DIFF, found)
+        lines = console.lines_of(DIFF, DiffReport(found, models, rules))
     if witness is not None:
         _write_witness(found, witness)
     console.print(lines)
@@ -177,10 +179,10 @@ def _check(path: str, first: str, second: str, facts: Facts, console: Console) -
     for note in (*certificate.notes, *(f"given by the certificate: {text}" for text in certificate.given.options)):
         console.message(note)
     with console.progress() as progress:
-        found, reasons = certificate.compare(
-            facts.open_model(first), facts.open_model(second), rules=facts.rules(), progress=progress
-        )
-        lines = console.lines_of(DIFF, found)
+        models = facts.open_model(first), facts.open_model(second)
+        rules = facts.rules()
+        found, reasons = certificate.compare(*models, rules=rules, progress=progress)
+        lines = console.lines_of(DIFF, DiffReport(found, models, rules))
     console.print(lines)
     shown = reasons if console.verbose else reasons[:MAX_REASONS]
     for reason in shown:

@@ -168,8 +168,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "pages": (
         {
-            "catalog", "checks", "contract", "cost", "diagnostic", "explanation", "inference", "model", "node_ids",
-            "progress", "report", "rules", "symbolic", "tensor", "validate",
+            "catalog", "checks", "contract", "cost", "diagnostic", "equality", "explanation", "inference", "model",
+            "node_ids", "progress", "report", "rules", "symbolic", "tensor", "validate",
         },
         {"numpy"},
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from gather_infer.pages.document import REPORT, document
@@ -27,7 +28,7 @@ def report_document(data: Mapping[str, Any]) -> str:
     """
     models = [dict(each) for each in data.get("models", (data,))]
     about_all = {key: value for key, value in data.items() if key != "models"} if "models" in data else {}
-    names = iter(without_common_folder([name for each in models for name in each["names"]]))
+    names = iter(shortest_names([name for each in models for name in each["names"]]))
     for each in models:
         each["names"] = [next(names) for _ in each["names"]]
     command = next((each["command"] for each in (about_all, *models) if "command" in each), "")
@@ -50,11 +51,9 @@ def totals_page(report: TotalsReport) -> dict[str, Json]:
     }
 
 
-def without_common_folder(paths: Sequence[str]) -> list[str]:
-    """The paths without the folder that they share: a page is passed on, and does not tell where the files were."""
-    if len(paths) == 1:
-        return [os.path.basename(paths[0]) or paths[0]]
-    folders = [path.split(os.sep)[:-1] for path in paths]
-    levels = enumerate(zip(*folders, strict=False))
-    shared = next((level for level, names in levels if len(set(names)) > 1), min(map(len, folders)))
-    return [os.sep.join(path.split(os.sep)[shared:]) for path in paths]
+def shortest_names(paths: Sequence[str]) -> list[str]:
+    """The ends of the paths that tell the files apart: a page is passed on, and does not tell where the files were."""
+    parts = [[part for part in path.split(os.sep) if part] or [path] for path in paths]
+    distinct = {tuple(each) for each in parts}
+    length = next(n for n in count(1) if len({each[-n:] for each in distinct}) == len(distinct))
+    return [os.sep.join(each[-length:]) for each in parts]

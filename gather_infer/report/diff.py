@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import count, fitted, printable, size
-from gather_infer.report.output_formats import PLAIN, View
+from gather_infer.report.output_formats import PLAIN, DiffReport, View
 from gather_infer.report.verification import verification_members, verified_lines
 from gather_infer.symbolic import factored
 
@@ -23,7 +23,7 @@ MAX_FORMULA = 100
 MAX_SHOWN = 6
 """Maximal number of printed entries of each list, unless verbose."""
 
-_HEADS = {
+HEADS = {
     "proved": "equal, proved for all sizes",
     "runs": "equal in runs, not proved",
     "different": "different",
@@ -32,10 +32,11 @@ _HEADS = {
 }
 
 
-def diff_text(found: Difference, view: View = PLAIN) -> list[str]:
+def diff_text(report: DiffReport, view: View = PLAIN) -> list[str]:
     """The output of `gather-infer diff`: the verdict, and what differs."""
+    found = report.difference
     names = f"{printable(found.first)} and {printable(found.second)}"
-    lines = [f"{names}   {_HEADS[str(found.verdict)]}"]
+    lines = [f"{names}   {HEADS[str(found.verdict)]}"]
     lines += [f"  {text}" for text in found.interface]
     before, after = found.operators.totals
     if found.operators.changed:
@@ -54,11 +55,11 @@ def diff_text(found: Difference, view: View = PLAIN) -> list[str]:
     if found.runs is not None and (view.verbose or found.runs.failure):
         wrapped += verified_lines(found.runs, view)
     elif found.runs is not None:
-        wrapped.append(f"  {_runs(found.runs)}")
+        wrapped.append(f"  {runs_text(found.runs)}")
     return wrapped
 
 
-def _runs(runs: Verification) -> str:
+def runs_text(runs: Verification) -> str:
     """The number of runs, and what floats were allowed to differ by."""
     allowed = "bit by bit"
     if runs.rtol is not None or runs.atol is not None:
@@ -88,22 +89,22 @@ def _weights(found: Difference, view: View) -> Iterator[str]:
 def _costs(found: Difference, view: View) -> Iterator[str]:
     """The costs that differ: both formulas, or else their difference, or else that they differ, if they are long."""
     for change in found.costs:
-        texts = [" -> ".join(_cost_text(each, change.quantity) for each in (change.first, change.second))]
+        texts = [" -> ".join(cost_text(each, change.quantity) for each in (change.first, change.second))]
         if change.added is not None:
-            texts.append(f"by {_cost_text(change.added, change.quantity)}")
+            texts.append(f"by {cost_text(change.added, change.quantity)}")
         short = (text for text in texts if view.verbose or len(text) <= MAX_FORMULA)
         text = next(short, "by a long formula: --verbose")
         yield f"  {change.quantity:10} {text}{'' if change.is_exact else ', as far as known'}"
 
 
-def _cost_text(dim: Dim, quantity: str) -> str:
+def cost_text(dim: Dim, quantity: str) -> str:
     """A formula or a number, in multiply-adds or bytes."""
     if quantity == "macs":
         return str(factored(dim))
     return size(dim) if isinstance(dim, int) and dim >= 0 else f"{factored(dim)} B"
 
 
-_CONTRACTS = {
+CONTRACTS = {
     "narrower": "narrower: the second model does not take every input that the first one takes",
     "wider": "wider: the second model takes each input that the first one takes, and more",
     "unknown": "not known to be the same",
@@ -113,9 +114,9 @@ _CONTRACTS = {
 def _contract(found: Difference, view: View) -> Iterator[str]:
     """Conditions of each contract that do not follow from the other; nothing if each input fits both."""
     change = str(found.contract)
-    if found.contracts is None or change not in _CONTRACTS:
+    if found.contracts is None or change not in CONTRACTS:
         return
-    yield f"  contract   {_CONTRACTS[change]}"
+    yield f"  contract   {CONTRACTS[change]}"
     sides = [("second", "first", found.contracts.narrowing)] if change != "wider" else []
     if change != "unknown":
         sides.append(("first", "second", found.contracts.widening))
@@ -209,8 +210,9 @@ def _requirement(each: NewRequirement) -> dict[str, Json]:
     }
 
 
-def diff_json(found: Difference) -> dict[str, Json]:
+def diff_json(report: DiffReport) -> dict[str, Json]:
     """The result as a JSON object; docs/json.md describes it."""
+    found = report.difference
     return {
         "schema": SCHEMA,
         "first": found.first,

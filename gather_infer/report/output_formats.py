@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from gather_infer.explanation.root_cause import RootCauses
     from gather_infer.inference.interface_types import Interface
     from gather_infer.inference.result import Inference, TensorRow
+    from gather_infer.model import ModelFile
     from gather_infer.node_ids import GraphPath, NodePath
     from gather_infer.openvino import ConversionResult
     from gather_infer.passes import FreezeResult, OptimizeResult
     from gather_infer.report.summary import ModelSummary, Unreadable
     from gather_infer.report.totals import TotalsReport
+    from gather_infer.rules import RuleSet
     from gather_infer.unfreezing.result import UnfreezeResult
     from gather_infer.validate.verdict import Verdict
     from gather_infer.verification.result import Verification
@@ -207,6 +209,18 @@ class ConversionReport(NamedTuple):
     verification: Verification | None = None
 
 
+class DiffReport(NamedTuple):
+    """The comparison of two models.
+
+    models   the models, for the formats that draw them
+    rules    the rule sets of the caller
+    """
+
+    difference: Difference
+    models: tuple[ModelFile, ModelFile]
+    rules: Sequence[RuleSet] = ()
+
+
 class FreezeReport(NamedTuple):
     """The result of `freeze`.
 
@@ -371,8 +385,12 @@ REWRITING: ResultKind[RewriteReport] = ResultKind(
 VERIFICATION: ResultKind[Verification] = ResultKind(
     {OutputFormat.TEXT: "verification:verification_text", OutputFormat.JSON: "verification:verification_json"},
 )
-DIFF: ResultKind[Difference] = ResultKind(
-    {OutputFormat.TEXT: "diff:diff_text", OutputFormat.JSON: "diff:diff_json"},
+DIFF: ResultKind[DiffReport] = ResultKind(
+    {
+        OutputFormat.TEXT: "diff:diff_text",
+        OutputFormat.JSON: "diff:diff_json",
+        OutputFormat.HTML: "diff_report:diff_page",
+    },
 )
 FREEZE: ResultKind[FreezeReport] = ResultKind(
     {OutputFormat.TEXT: "freeze:freeze_text", OutputFormat.JSON: "freeze:freeze_json"},

@@ -22,8 +22,18 @@ BERT = "fixtures/bert-torchscript.onnx"
 COMMANDS = {
     # command: on the model with hostile names, on a plain one
     "check": ("check hostile.onnx", f"check {BERT} --dim seq=1..512 --exit-zero"),
+    "diff": ("diff hostile.onnx embedding.onnx --runs 0", "diff embedding.onnx bad.onnx --runs 0"),
+    "diff of hostile names": ("diff hostile.onnx renamed.onnx --runs 0", f"diff {BERT} {BERT} --prove"),
     "check of two": ("check hostile.onnx embedding.onnx --jobs 1", "check bad.onnx embedding.onnx --jobs 1"),
 }  # fmt: skip
+
+
+def save_hostile() -> None:
+    """A model with hostile names, and one with another operator."""
+    model = hostile()
+    onnx.save(model, "hostile.onnx")
+    model.graph.node[3].op_type = "Neg"
+    onnx.save(model, "renamed.onnx")
 
 
 def printed(arguments: str, run: Run) -> Structure:
@@ -35,7 +45,7 @@ def printed(arguments: str, run: Run) -> Structure:
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("at", [0, 1], ids=["hostile names", "plain"])
 def test_structure_and_policy(name: str, at: int, run: Run) -> None:
-    onnx.save(hostile(), "hostile.onnx")
+    save_hostile()
     page = printed(COMMANDS[name][at], run)
     assert [tag for tag, _ in page.tags] == TAGS
     ((policy, _),) = [found for found in page.of("meta") if found[0].get("http-equiv")]
@@ -51,12 +61,12 @@ def test_structure_and_policy(name: str, at: int, run: Run) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_hostile_names_stay_data(name: str, run: Run) -> None:
-    onnx.save(hostile(), "hostile.onnx")
+    save_hostile()
     text = run(*COMMANDS[name][0].split(), "--format", "html").stdout
     assert text.isascii() or not any(c in text for c in "\u202e\u2066\u2028\u2029\x01")
     assert text.lower().count("</script") == text.lower().count("<script") == 2
     data = json.dumps(Structure(text).data, ensure_ascii=False)
-    assert any(name in data for name in ("</title>", "<script>1</script>", *HOSTILE[:2]))
+    assert any(name in data for name in ("</title>", "<script>1</script>", *HOSTILE[:2], "ids<b>"))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -109,20 +119,21 @@ def test_several_models_have_their_sections_and_no_folders(run: Run, tmp_path: P
     assert str(tmp_path) not in result.stdout
 
 
-COMMON = {
-    # paths: without the folder that they share
+NAMES = {
+    # paths: the ends that tell them apart
     ("/a/b/m.onnx",): ["m.onnx"],
     ("m.onnx", "n.onnx"): ["m.onnx", "n.onnx"],
-    ("a/m.onnx", "a/n.onnx"): ["m.onnx", "n.onnx"],
-    ("a/m.onnx", "ab/m.onnx"): ["a/m.onnx", "ab/m.onnx"],
-    ("/x/a/m.onnx", "/x/m.onnx"): ["a/m.onnx", "m.onnx"],
-    ("m.onnx", "a/m.onnx"): ["m.onnx", "a/m.onnx"],
+    ("a/m.onnx", "/x/n.onnx"): ["m.onnx", "n.onnx"],
+    ("a/m.onnx", "b/m.onnx", "b/n.onnx"): ["a/m.onnx", "b/m.onnx", "b/n.onnx"],
+    ("/x/a/m.onnx", "m.onnx"): ["a/m.onnx", "m.onnx"],
+    ("a/m.onnx", "a/m.onnx"): ["m.onnx", "m.onnx"],
+    ("<stdin>", "a/"): ["<stdin>", "a"],
 }
 
 
-@pytest.mark.parametrize("paths", COMMON)
-def test_the_folder_of_all_models_is_left_out(paths: tuple[str, ...]) -> None:
-    assert command_report.without_common_folder(paths) == COMMON[paths]
+@pytest.mark.parametrize("paths", NAMES)
+def test_names_do_not_tell_where_the_files_were(paths: tuple[str, ...]) -> None:
+    assert command_report.shortest_names(paths) == NAMES[paths]
 
 
 def test_filters_of_the_command_hold_for_the_page(run: Run) -> None:
@@ -160,7 +171,7 @@ def test_statistics_and_a_baseline(run: Run) -> None:
 
 
 def test_names_in_drawings_are_bounded(run: Run) -> None:
-    onnx.save(hostile(), "hostile.onnx")
+    save_hostile()
     (model,) = printed("check hostile.onnx", run).data["models"]
     assert model["drawings"]
     for drawing in model["drawings"].values():
@@ -175,3 +186,50 @@ def test_assets_are_listed() -> None:
     if not found:
         pytest.skip("the sources are not beside the tests")
     assert found == {*PAGE, *REPORT}
+
+
+def changed_bert() -> None:
+    """BERT with another axis of its first Softmax, in changed.onnx."""
+    model = onnx.load(str(REPO / BERT))
+    softmax = next(node for node in model.graph.node if node.op_type == "Softmax")
+    softmax.attribute[0].i = 1
+    onnx.save(model, "changed.onnx")
+
+
+def test_diff_draws_the_first_difference_in_both_models(run: Run) -> None:
+    changed_bert()
+    result = run("diff", BERT, "changed.onnx", "--runs", "1", "--format", "html")
+    expected = json.loads(run("diff", BERT, "changed.onnx", "--runs", "1", "--format", "json").stdout)
+    (model,) = Structure(result.stdout).data["models"]
+    assert result.exit_code == 1
+    for member in ("verdict", "outputs", "first_difference", "weights", "operators", "contracts", "interface"):
+        assert model[member] == expected[member]
+    label = "/bert/encoder/layer.0/attention/self/Softmax"
+    assert (model["first_difference"]["second"], model["names"]) == (
+        f"Softmax {label}", ["bert-torchscript.onnx", "changed.onnx"],
+    )  # fmt: skip
+    for drawing in model["drawings"]:
+        assert [box[2] for box in drawing["boxes"] if box[0] == "center"] == [label]
+        assert len(drawing["boxes"]) >= 3
+    names = [name for name, _, _ in model["witness"]]
+    assert names and set(names) <= {"input_ids", "attention_mask", "token_type_ids"}
+    assert model["witness"][0][1].startswith("int64[")
+
+
+def test_diff_of_a_node_without_counterpart_draws_the_surroundings(run: Run) -> None:
+    for name, body in (("one", "a = Relu (x) y = Exp (a)"), ("two", "a = Relu (x) b = Neg (a) y = Exp (b)")):
+        model = onnx.parser.parse_model(
+            f'<ir_version: 9, opset_import: ["": 18]> g (float[N] x) => (float[N] y) {{ {body} }}'
+        )
+        onnx.save(model, f"{name}.onnx")
+    (model,) = printed("diff one.onnx two.onnx --runs 0", run).data["models"]
+    one, two = model["drawings"]
+    assert model["first_difference"]["second"].startswith("Neg")
+    assert [box[1] for box in two["boxes"] if box[0] == "center"] == ["Neg"]
+    assert [box[1] for box in one["boxes"] if box[0] == "center"] == ["Exp"]
+
+
+def test_diff_that_is_proved(run: Run) -> None:
+    (model,) = printed(f"diff {BERT} {BERT} --prove", run).data["models"]
+    assert (model["equal"], model["drawings"], model["witness"]) == (True, [None, None], None)
+    assert {output["verdict"] for output in model["outputs"]} == {"proved"}

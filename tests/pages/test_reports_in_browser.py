@@ -10,7 +10,8 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.pages.browser import NARROW, WIDE, Browser
-from tests.pages.page_models import chain, hostile
+from tests.pages.page_models import chain
+from tests.pages.test_reports import changed_bert, save_hostile
 
 pytestmark = pytest.mark.browser
 
@@ -19,13 +20,16 @@ ESCAPE = "\ue00c"
 REPORTS = {
     # name: command
     "check": f"check {BERT} --dim seq=1..512",
+    "diff": f"diff {BERT} changed.onnx --runs 2",
+    "hostile diff": "diff hostile.onnx renamed.onnx --runs 0",
     "check of two": "check bad.onnx embedding.onnx --jobs 1",
     "hostile check": "check hostile.onnx",
 }
 
 
 def report(command: str, run: Run) -> Path:
-    onnx.save(hostile(), "hostile.onnx")
+    save_hostile()
+    changed_bert()
     path = Path("report.html").absolute()
     path.write_text(run(*command.split(), "--format", "html").stdout, encoding="utf-8")
     return path
@@ -85,6 +89,16 @@ def test_several_models_open_one_by_one(browser: Browser, run: Run) -> None:
     browser.click("#models > .bar-filter .passes")
     assert browser.script("return document.querySelector('#model-0').hidden") is True
     assert browser.texts("#models > .table .space .badge") == ["passes"]
+
+
+def test_the_first_difference_is_drawn_side_by_side(browser: Browser, run: Run) -> None:
+    browser.open_file(report(REPORTS["diff"], run))
+    assert browser.texts(".pair figcaption") == ["In the first model", "In the second model"]
+    tops = "return [...document.querySelectorAll('.pair figure')].map((e) => e.getBoundingClientRect().top)"
+    assert len(set(browser.script(tops))) == 1
+    assert browser.texts(".pair .box.center .first") == ["Softmax", "Softmax"]
+    browser.resize(NARROW)
+    browser.wait(f"new Set((() => {{ {tops} }})()).size === 2")
 
 
 def test_twenty_thousand_nodes_open_quickly(browser: Browser, run: Run) -> None:

@@ -51,7 +51,7 @@ if (data.exit_code !== undefined) facts.push(`exit code ${data.exit_code}`);
 if (data.accepted) facts.push(`${counted(data.accepted, "finding")} accepted by the baseline`);
 if (data.outdated) facts.push(`${counted(data.outdated, "entry").replace("entrys", "entries")} of the baseline without a finding`);
 document.body.append(
-  header(nameElement(data.title, 120), facts, content.map((each) => [each.id, each.querySelector("h2").textContent])),
+  header(nameElement(data.title, 120), [...new Set(facts)], content.map((each) => [each.id, each.querySelector("h2").textContent])),
   make("main", {}, content),
   panel,
   make("footer", {}, "Made by gather-infer from the files alone; this page loads nothing. Keys: arrows move in tables and graphs, Enter opens a row, + − 0 scale graphs, Escape closes."),

@@ -24,11 +24,18 @@ function pairElement(titles, drawings, missing) {
   )));
 }
 
-// rows are lists of cells; the cells of `numbers`, and of all later columns, are aligned to the right.
-function tableElement(headings, rows, numbers) {
+// A table of which LEFT_OUT rows are shown at first. The cells from the column `numbers` on are aligned to the right.
+function pagedTable(headings, rows, numbers) {
   const cells = (tag, row) => make("tr", {}, row.map((cell, i) => make(tag, { class: i >= numbers ? "number" : null, scope: tag === "th" ? "col" : null }, cell)));
-  return make("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": headings.filter(Boolean).join(", ") },
-    make("table", { class: "plain-table" }, make("thead", {}, cells("th", headings)), make("tbody", {}, rows.map((row) => cells("td", row)))));
+  const body = make("tbody", {}, rows.slice(0, LEFT_OUT).map((row) => cells("td", row)));
+  const table = make("table", { class: "plain-table" }, make("thead", {}, cells("th", headings)), body);
+  const frame = make("div", { class: "scrolls", tabindex: 0, role: "region", "aria-label": headings.filter(Boolean).join(", ") }, table);
+  if (rows.length <= LEFT_OUT) return frame;
+  const more = button(`${digits(rows.length - LEFT_OUT)} more`, () => {
+    more.replaceWith();
+    body.append(...rows.slice(LEFT_OUT).map((row) => cells("td", row)));
+  }, { class: "quiet" });
+  return [frame, more];
 }
 
 // A text of ours in which backticks mark code.
