@@ -12,6 +12,7 @@ from typing import Final
 from gather_infer.ir import Node
 from gather_infer.openvino.fusion.affine import AFFINE
 from gather_infer.openvino.fusion.fused_nodes import Fusion
+from gather_infer.openvino.fusion.grouped_heads import fuse_grouped_heads
 from gather_infer.openvino.fusion.log_sum_exp import fuse_log_sum_exp
 from gather_infer.openvino.fusion.rms_normalization import fuse_rms_normalization
 from gather_infer.passes.mutable_model import MutableModel
@@ -24,7 +25,9 @@ _RMS_SINCE: Final = 23
 
 def fuse_nodes(model: MutableModel, opset: int) -> list[Fusion]:
     """Fuse the new nodes of a model of ai.onnx `opset`; nodes of the file are not changed."""
-    fusions: dict[str, Callable[[MutableModel, Node, list[Fusion]], None]] = {**AFFINE, "Log": fuse_log_sum_exp}
+    fusions: dict[str, Callable[[MutableModel, Node, list[Fusion]], None]] = {
+        **AFFINE, "Attention": fuse_grouped_heads, "Log": fuse_log_sum_exp,
+    }  # fmt: skip
     if opset >= _RMS_SINCE:
         fusions["ReduceMean"] = fuse_rms_normalization
     made: list[Fusion] = []
