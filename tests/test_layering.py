@@ -99,7 +99,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "contract": ({"errors", "symbolic"}, {"numpy"}),  # what a server needs that checks its requests
     "validate": (
         {
-            "access", "contract", "diagnostic", "inference", "ir", "model", "node_ids", "progress", "rules",
+            "access", "contract", "diagnostic", "errors", "inference", "ir", "model", "node_ids", "progress", "rules",
             "trail", "value_ranges", "symbolic", "tensor",
         },
         {"onnx"},
@@ -500,6 +500,7 @@ SHORT = {
     "report/checks/files.py": "a module for each output format",
     "report/page.py": "a module for each kind of result",
     "report/totals.py": "a module for each subject of a report",
+    "validate/default_elements.py": "the only condition of a contract that depends on elements in the file",
 }
 
 

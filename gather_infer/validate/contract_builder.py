@@ -36,6 +36,7 @@ from gather_infer.tensor import OptionalType, SymbolicTensor, ValueRange
 from gather_infer.trail import InputPredicate
 from gather_infer.validate.condition import Condition, Elements, minimal
 from gather_infer.validate.conditional_constraints import ConditionalConstraints, bodies_of
+from gather_infer.validate.default_elements import open_defaults
 from gather_infer.validate.guess_and_check import verdicts
 from gather_infer.validate.minimal_constraints import (
     SizeConstraint,
@@ -196,7 +197,9 @@ class _ContractBuilder:
         demanded = size_constraints_of(self.inference, self.verdicts, self.symbols, bodies.constraints)
         claims = minimal_constraint_set([*demanded, *stated], self.declared)
         surely = scope_with(self.declared, [claim for claim in claims if claim.tight])
-        elements = [*self._elements(scope_with(self.declared, claims), surely), *self._input_predicate_lines()]
+        scope = scope_with(self.declared, claims)
+        elements = [*self._elements(scope, surely), *self._input_predicate_lines()]
+        defaults = open_defaults(self.inference.model, elements, scope)
         dims = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if not only_excludes_empty(c)]
         nonempty = [DimsLine(c.relations, c.tight, c.nodes, c.reason) for c in claims if only_excludes_empty(c)]
         made = Contract(
@@ -205,7 +208,7 @@ class _ContractBuilder:
             (*elements, *dims, *bodies.lines(claims)),
             tuple(nonempty),
             (*self._declared(), *spelt),
-            tuple(dict.fromkeys((*self._open(), *bodies.open(claims)))),
+            tuple(dict.fromkeys((*self._open(), *defaults, *bodies.open(claims)))),
         )
         return ContractResult(made, tuple(self._diagnostics(made)), self.inference.model, self.inference)
 

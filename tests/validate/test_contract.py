@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx.reference import ReferenceEvaluator
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 import gather_infer
 from gather_infer import Contract, Severity, UsageError
@@ -500,3 +502,24 @@ def test_an_index_out_of_bounds_of_openvino_does_not_make_a_line_tight() -> None
     assert isinstance(line, ElementsLine)
     assert (line.text, line.tight) == ("-9 <= i < 9", False)
     assert line.reason.endswith("outside the result there is 0")
+
+
+@pytest.mark.parametrize(
+    ("default", "dims", "is_open"),
+    [(1, (), True), (0, (), False), (-1, (), False), (1, ("N=2..",), False), (2, ("N=2..",), True)],
+)
+def test_a_default_that_may_be_out_of_bounds_is_open(default: int, dims: tuple[str, ...], is_open: bool) -> None:
+    model = parsed("float[N, 2] x, int64[1] i", "y = Gather(x, i)", f"int64[1] i = {{{default}}}")
+    contract = gather_infer.contract_of(model, dims=dims).contract
+    reasons = [each.reason for each in contract.open]
+    assert reasons == (["the default of i may not satisfy -N <= i < N"] if is_open else [])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    fails = []
+    for size in range(2 if dims else 1, 6):
+        feeds = {"x": np.zeros((size, 2), np.float32)}
+        assert not contract.check(feeds)
+        try:
+            session.run(None, feeds)
+        except InvalidArgument:
+            fails.append(size)
+    assert bool(fails) == is_open
