@@ -22,7 +22,7 @@ def spans(array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame) -> bool
     return len(axes) != array.ndim or all(frame.extents[k] == n for k, n in zip(axes, array.shape, strict=True))
 
 
-def keeps_axes(array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame) -> bool:
+def is_renamed(array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame) -> bool:
     """Whether each position of an array is an index variable that ranges over its axis, in the order of the axes."""
     before = -1
     for dim, size in zip(place, array.shape, strict=True):
@@ -108,9 +108,9 @@ def constant_axes(term: Term, frame: Frame) -> list[int] | None:
 
 def is_repeated(grid: npt.NDArray[Any], axis: int) -> bool:
     """Whether the elements along an axis are equal."""
-    before = (slice(None),) * axis
-    first = grid[(*before, slice(1))]
-    return bool((grid[(*before, slice(-1, None))] == first).all() and (grid == first).all())
+    others = (slice(None),) * axis
+    begin, end = (*others, slice(1)), (*others, slice(-1, None))
+    return bool((grid[end] == grid[begin]).all() and (grid == grid[begin]).all())
 
 
 def bits_of(dtype: DType, element: Any) -> int | bytes:

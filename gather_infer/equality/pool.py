@@ -21,8 +21,8 @@ from gather_infer.equality.arrays import (
     constant_axes,
     elements_at,
     grid_of,
+    is_renamed,
     is_repeated,
-    keeps_axes,
     numbers_of,
     spans,
 )
@@ -77,8 +77,7 @@ class TermPool:
     def __init__(self, facts: Scope, applied: Applied, renamed: Applied, *, splits_columns: bool = False) -> None:
         self.facts = facts
         self.splits_columns = splits_columns
-        self._applied = applied
-        self._renamed = renamed
+        self._applied, self._renamed = applied, renamed
         self._interned: dict[Hashable, Any] = {}
         self._serials = count()
         self.context = 0
@@ -361,8 +360,7 @@ class TermPool:
 
     def from_grid(self, dtype: DType, grid: npt.NDArray[Any], axes: Sequence[int]) -> Term:
         """The term whose value is `grid` at the index variables of `axes`, which ascend."""
-        kept = list(axes)
-        at = 0
+        kept, at = list(axes), 0
         while at < len(kept):
             if grid.shape[at] == 1 or (grid.nbytes <= MAX_COMPARED and is_repeated(grid, at)):
                 grid = np.asarray(np.take(grid, 0, axis=at), grid.dtype)  # an element of text is no array
@@ -370,8 +368,7 @@ class TermPool:
             else:
                 at += 1
         if not kept:
-            element = grid.reshape(-1)[0]
-            return self.literal(dtype, bits_of(dtype, element))
+            return self.literal(dtype, bits_of(dtype, grid.reshape(-1)[0]))
         if dtype in INTEGER_RANGE:
             number = affine(numbers_of(dtype, grid), [axis_symbol(axis) for axis in kept])
             if number is not None:
@@ -490,7 +487,7 @@ class TermPool:
                 is_same = place == top.index and (array is None or spans(array, place, frame))
                 if is_same and not (self.splits_columns and top.source.call is not None):
                     moved[key] = top
-                elif array is not None and keeps_axes(array, place, frame):
+                elif array is not None and is_renamed(array, place, frame):
                     moved[key] = self._selected(top.source, place)
                 else:
                     moved[key] = self.select(top.source, place, frame)

@@ -57,3 +57,18 @@ def test_sizes_that_are_computed(name: str) -> None:
             others = outputs_of(second, feeds)
             different += others is None or not are_equal(outputs, others)
     assert bool(different) is not is_equal
+
+
+@pytest.mark.parametrize("given", [(), ("N=1..",)])
+def test_a_difference_where_all_sizes_are_0(given: tuple[str, ...]) -> None:
+    """Without elements, a -1 is 1 in onnxruntime; with a bound of the caller it is proved."""
+    nodes = "s = Shape<start=1>(x) t = Concat<axis=0>(m, s) r = Reshape<allowzero=1>(x, t) y = Neg(r)"
+    first = model(f"(float[N, S] x) => (y) <int64[1] m = {{-1}}> {{ {nodes} }}")
+    second = model("(float[N, S] x) => (y) { y = Neg(x) }")
+    found = diff(first, second, dims=given)
+    if given:
+        assert found.verdict is DiffVerdict.PROVED
+    else:
+        assert found.verdict is DiffVerdict.DIFFERENT and found.witness is not None
+        assert found.outputs[0].reason == "at N=0 S=0, is float32[0, 0], was float32[1, 0]"
+        assert [each.shape for each in found.witness.values()] == [(0, 0)]
