@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
 
 
-@click.command("convert", cls=Command, example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx")
+@click.command(
+    "convert",
+    cls=Command,
+    example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx\n"
+    "gather-infer convert fixtures/openvino-gather.onnx --dry-run --format html > report.html",
+)
 @model_argument("models", nargs=-1, required=True)
 @facts_options
 @output_options("Write the ONNX model to OUT.", several=True)

@@ -10,7 +10,12 @@ from .options import Command, option
 from .rewriting import rewriting_options, run_rewriting
 
 
-@click.command("optimize", cls=Command, example="gather-infer optimize fixtures/gpt2-kv-torchscript.onnx -o small.onnx")
+@click.command(
+    "optimize",
+    cls=Command,
+    example="gather-infer optimize fixtures/gpt2-kv-torchscript.onnx -o small.onnx\n"
+    "gather-infer optimize fixtures/gpt2-kv-torchscript.onnx --dry-run --format html > report.html",
+)
 @rewriting_options(
     "optimize",
     option("--rewrites", section="Rewriting", multiple=True, metavar="FILE.py",

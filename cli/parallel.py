@@ -158,7 +158,7 @@ class _Totals:
             self._unused.append(set(run.unused))
         self._errors += sum(d.severity is Severity.ERROR for d in run.diagnostics)
         self._warnings += sum(d.severity is Severity.WARNING for d in run.diagnostics)
-        if console.output_format is OutputFormat.JSON:
+        if console.output_format in (OutputFormat.JSON, OutputFormat.HTML):
             self._objects += map(json.loads, run.lines)
         else:
             console.print(run.lines)

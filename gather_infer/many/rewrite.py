@@ -88,5 +88,5 @@ class RewriteJob(Job):
         progress(lambda: "comparing")
         is_wrong = (verification is not None and not verification.ok) or (proof is not None and not proof.is_proved)
         is_refused = is_wrong or (self.strict and has_errors_or_warnings(result.diagnostics))
-        report = RewriteReport(result, self.edits, verification, proof)
+        report = RewriteReport(result, self.edits, verification, proof, self.by)
         return Outcome(REWRITING, report, result.diagnostics, int(is_refused), save)

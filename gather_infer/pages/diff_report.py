@@ -10,6 +10,7 @@ import numpy as np
 from gather_infer.equality.result import Difference, FirstDifference
 from gather_infer.inference import infer
 from gather_infer.pages.labelled_drawings import LabelledDrawings
+from gather_infer.pages.model_pair import ModelPair
 from gather_infer.report.diff import CONTRACTS, HEADS, cost_text, diff_json, runs_text
 from gather_infer.report.json import Json
 from gather_infer.report.output_formats import DiffReport
@@ -60,12 +61,13 @@ def _witness(feeds: Mapping[str, Any]) -> list[Json]:
 
 def _drawings(first: FirstDifference, report: DiffReport) -> list[Json]:
     """The first difference in each model, with its neighbours."""
-    sides = [LabelledDrawings(infer(model, rules=report.rules)) for model in report.models]
-    nodes = [_titled(title, side) for title, side in zip((first.first, first.second), sides, strict=True)]
+    pair = ModelPair(*(infer(model, rules=report.rules) for model in report.models))
+    nodes = [_titled(title, side) for title, side in zip((first.first, first.second), pair.sides, strict=True)]
     for at in (0, 1):
         if not nodes[at] and nodes[1 - at]:
-            nodes[at] = sides[1 - at].counterparts(nodes[1 - at], sides[at])
-    return [side.around_nodes(each, "center") if each else None for side, each in zip(sides, nodes, strict=True)]
+            nodes[at] = pair.counterparts(1 - at, nodes[1 - at])
+    sides = zip(pair.sides, nodes, strict=True)
+    return [side.around_nodes(each, each, "center") if each else None for side, each in sides]
 
 
 def _titled(title: str, side: LabelledDrawings) -> Sequence[int]:

@@ -18,7 +18,18 @@ PAGE: Final = (
 )  # fmt: skip
 """The scripts of the page of a model in their order; each uses those before it."""
 
-REPORT: Final = ("elements", "rows", "graphs", "panel", "frame", "reports", "check_report", "diff_report", "report")
+REPORT: Final = (
+    "elements",
+    "rows",
+    "graphs",
+    "panel",
+    "frame",
+    "reports",
+    "check_report",
+    "diff_report",
+    "change_report",
+    "report",
+)
 """The scripts of the report of a command in their order."""
 
 _PAGE: Final = """\

@@ -31,9 +31,9 @@ class LabelledDrawings:
         """The data and the indices of an access, the nodes that compute them, and consumers."""
         return self._labelled(self._drawings.around_access(access), (self.tables.nodes[access.node],), "center")
 
-    def around_nodes(self, nodes: Sequence[int], mark: str) -> Json:
-        """The nodes at these positions and their neighbours."""
-        return self._labelled(self._drawings.around_nodes(nodes), nodes, mark)
+    def around_nodes(self, nodes: Sequence[int], marked: Collection[int], mark: str) -> Json:
+        """The nodes at these positions and their neighbours; those in `marked` have the kind `mark`."""
+        return self._labelled(self._drawings.around_nodes(nodes), marked, mark)
 
     def around_node(self, path: NodePath) -> Json:
         """A node, the nodes that compute its inputs, and consumers; None if the inference did not reach the node."""
@@ -41,25 +41,6 @@ class LabelledDrawings:
         if position is None:
             return None
         return self._labelled(self._drawings.around_node(position), (position,), "center")
-
-    def counterparts(self, nodes: Sequence[int], other: LabelledDrawings) -> list[int]:
-        """The nodes of another model in place of these: with outputs of the same names, or else their surroundings.
-
-        The surroundings are the nodes whose outputs have the names of those of the readers, or else the nodes that read
-        values with the names of the inputs.
-        """
-        mine, its = self.tables, other.tables
-        outputs = [tensor for node in nodes for tensor in mine.node_outputs[node] if tensor is not None]
-        readers = [reader for tensor in outputs for reader in mine.consumers[tensor]]
-        later = [tensor for node in readers for tensor in mine.node_outputs[node] if tensor is not None]
-        for tensors in (outputs, later):
-            there = [its.tensors.get(self._keys[tensor]) for tensor in tensors]
-            found = [its.producers[tensor] for tensor in there if tensor is not None]
-            if any(each is not None for each in found):
-                return list(dict.fromkeys(each for each in found if each is not None))
-        inputs = [tensor for node in nodes for tensor in mine.node_inputs[node] if tensor is not None]
-        there = [its.tensors.get(self._keys[tensor]) for tensor in inputs if not mine.is_constant[tensor]]
-        return list(dict.fromkeys(reader for each in there if each is not None for reader in its.consumers[each]))
 
     def _labelled(self, drawing: Any, centers: Collection[int], mark: str) -> Json:
         tables, marked = self.tables, set(centers)

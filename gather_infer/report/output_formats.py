@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 from gather_infer.diagnostic import Severity
 
@@ -189,12 +189,14 @@ class RewriteReport(NamedTuple):
     edits          whether the report lists the edits
     verification   verification of the new model, None if it was not requested
     proof          comparison with the original by proof, None if it was not requested
+    by             the command
     """
 
     result: OptimizeResult
     edits: bool = False
     verification: Verification | None = None
     proof: Difference | None = None
+    by: Literal["fold", "optimize"] = "optimize"
 
 
 class ConversionReport(NamedTuple):
@@ -336,6 +338,7 @@ MODELS: ResultKind[TotalsReport] = ResultKind(
         OutputFormat.TEXT: "many:totals_text",
         OutputFormat.JSON: "json:totals_json",
         OutputFormat.JSONL: "json:totals_jsonl",
+        OutputFormat.HTML: "command_report:totals_page",
     },
 )
 """The end of a report on several models, after `lines_of_many` of each."""
@@ -379,6 +382,7 @@ REWRITING: ResultKind[RewriteReport] = ResultKind(
         OutputFormat.TEXT: "rewriting:rewriting_text",
         OutputFormat.JSON: "rewriting:rewriting_json",
         OutputFormat.JSONL: "rewriting:rewriting_json",
+        OutputFormat.HTML: "change_report:rewriting_page",
     },
     "many:rewritten_text",
 )
@@ -414,6 +418,7 @@ CONVERSION: ResultKind[ConversionReport] = ResultKind(
         OutputFormat.TEXT: "convert:conversion_text",
         OutputFormat.JSON: "convert:conversion_json",
         OutputFormat.JSONL: "convert:conversion_json",
+        OutputFormat.HTML: "change_report:conversion_page",
     },
     "many:converted_text",
 )

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
 from gather_infer.checks.result import CheckResult
 from gather_infer.diagnostic import diagnostic
-from gather_infer.pages import check_report, command_report
+from gather_infer.pages import change_report, check_report, command_report
 from gather_infer.report.output_formats import CHECKS, CheckReport, OutputFormat
 from tests.cli.conftest import Run
 from tests.documents import REPO
@@ -19,11 +20,17 @@ from tests.pages.page_models import HOSTILE, LONG, Structure, chain, hostile, sh
 
 TAGS = ["html", "head", "meta", "meta", "meta", "meta", "title", "style", "body", "noscript", "script", "script"]
 BERT = "fixtures/bert-torchscript.onnx"
+GPT2 = "fixtures/gpt2-kv-torchscript.onnx"
 COMMANDS = {
     # command: on the model with hostile names, on a plain one
     "check": ("check hostile.onnx", f"check {BERT} --dim seq=1..512 --exit-zero"),
     "diff": ("diff hostile.onnx embedding.onnx --runs 0", "diff embedding.onnx bad.onnx --runs 0"),
     "diff of hostile names": ("diff hostile.onnx renamed.onnx --runs 0", f"diff {BERT} {BERT} --prove"),
+    "optimize": ("optimize hostile.onnx --dry-run", f"optimize {GPT2} --dry-run --prove"),
+    "optimize two": ("optimize hostile.onnx renamed.onnx --dry-run --jobs 1",
+                     "optimize bad.onnx embedding.onnx --dry-run --jobs 1"),
+    "fold": ("fold hostile.onnx --dry-run", "fold embedding.onnx --dry-run --verify 1"),
+    "convert": ("convert hostile-layer.onnx --dry-run", "convert fixtures/openvino/decoder.xml --dry-run"),
     "check of two": ("check hostile.onnx embedding.onnx --jobs 1", "check bad.onnx embedding.onnx --jobs 1"),
 }  # fmt: skip
 
@@ -34,6 +41,14 @@ def save_hostile() -> None:
     onnx.save(model, "hostile.onnx")
     model.graph.node[3].op_type = "Neg"
     onnx.save(model, "renamed.onnx")
+    lookup = model.graph.node[0]
+    lookup.domain, lookup.op_type = "openvino.opset8", "Gather"
+    lookup.input.append("axis<b>")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.int64(0), "axis<b>"))
+    del model.graph.node[1:], model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info(lookup.output[0], onnx.TensorProto.FLOAT, None))
+    model.opset_import.append(onnx.helper.make_opsetid("openvino.opset8", 8))
+    onnx.save(model, "hostile-layer.onnx")
 
 
 def printed(arguments: str, run: Run) -> Structure:
@@ -233,3 +248,115 @@ def test_diff_that_is_proved(run: Run) -> None:
     (model,) = printed(f"diff {BERT} {BERT} --prove", run).data["models"]
     assert (model["equal"], model["drawings"], model["witness"]) == (True, [None, None], None)
     assert {output["verdict"] for output in model["outputs"]} == {"proved"}
+
+
+def kinds(drawing: Any) -> dict[str, list[str]]:
+    """The second lines of the boxes by kind; the first lines of inputs and constants."""
+    found: dict[str, list[str]] = {}
+    for kind, first, second, *_ in drawing["boxes"]:
+        found.setdefault(kind, []).append(first if kind in ("input", "constant") else second)
+    return found
+
+
+def test_optimize_has_the_rewrites_of_json(run: Run) -> None:
+    arguments = ("optimize", GPT2, "--dry-run", "--prove")
+    expected = json.loads(run(*arguments, "--format", "json").stdout)
+    (model,) = printed(" ".join(arguments), run).data["models"]
+    for member in ("before", "after", "proof", "interface", "diagnostics"):
+        assert model[member] == expected[member]
+    for change, applied in zip(model["changes"], expected["applied"], strict=True):
+        assert {key: change[key] for key in ("node", "op_type", "rule", "law", "bytes")} == {
+            key: applied[key] for key in ("node", "op_type", "rule", "law", "bytes")
+        }
+    assert sum(change["nodes"] for change in model["changes"]) >= model["after"]["nodes"] - model["before"]["nodes"]
+    original = {node.name for node in onnx.load(str(REPO / GPT2)).graph.node}
+    for change in model["changes"]:
+        total, *titles = change["removed"]
+        assert total >= len(titles)
+        assert {title.partition(" ")[2] for title in titles} <= original
+
+
+def test_a_rewrite_is_drawn_before_and_after(run: Run) -> None:
+    """Unsqueeze(Gather(Shape)) for a target of Reshape: the Reshape stays, what computed its target goes."""
+    (model,) = printed(f"optimize {GPT2} --dry-run", run).data["models"]
+    name = "/gpt2/transformer/h.1/mlp/c_proj/Unsqueeze_2"
+    (change,) = [each for each in model["changes"] if each["node"] == name and each["rule"] == "unsqueeze-of-gather"]
+    before, after = map(kinds, change["pair"])
+    reshape = "/gpt2/transformer/h.1/mlp/c_proj/Reshape_1"
+    assert name in before["removed"] and reshape in before["node"]
+    assert reshape in after["node"] and "added" not in before and "removed" not in after
+    drawn = [each for each in model["changes"] if each["pair"] is not None]
+    assert 20 < len(drawn) <= change_report.MAX_PAIRS
+    laws = {each["law"] for each in drawn}
+    assert len(laws) > 0.6 * len({each["law"] for each in model["changes"]})
+    names = {node.name for node in onnx.load(str(REPO / GPT2)).graph.node}
+    for each in drawn:
+        for kind, labels in kinds(each["pair"][0]).items() if each["pair"][0] else ():
+            assert kind in ("input", "constant") or set(labels) <= names
+
+
+def test_only_removed_nodes_are_marked(run: Run) -> None:
+    """The marks against the two files: operator and outputs of each node."""
+    run("optimize", GPT2, "-o", "small.onnx")
+    (model,) = printed(f"optimize {GPT2} --dry-run", run).data["models"]
+    small = {(node.op_type, *node.output) for node in onnx.load("small.onnx").graph.node}
+    by_name = {node.name: (node.op_type, *node.output) for node in onnx.load(str(REPO / GPT2)).graph.node}
+    marked = 0
+    for change in model["changes"]:
+        found = kinds(change["pair"][0]) if change["pair"] and change["pair"][0] else {}
+        assert all(by_name[label] not in small for label in found.get("removed", ()))
+        assert all(by_name[label] in small for label in found.get("node", ()))
+        marked += len(found.get("removed", ()))
+    assert marked > 20
+
+
+def test_convert_draws_a_guard(run: Run) -> None:
+    result = run("convert", "fixtures/openvino/decoder.xml", "-o", "out.onnx", "--format", "html")
+    expected = json.loads(run("convert", "fixtures/openvino/decoder.xml", "--dry-run", "--format", "json").stdout)
+    assert (result.exit_code, Path("out.onnx").exists()) == (0, True)
+    (model,) = Structure(result.stdout).data["models"]
+    assert model["variables"] == expected["variables"]
+    for change, converted in zip(model["changes"], expected["converted"], strict=True):
+        assert {key: value for key, value in change.items() if key != "pair"} == converted
+    (guarded,) = [change for change in model["changes"] if change["indices"] == "guarded"]
+    before, after = map(kinds, guarded["pair"])
+    assert "Gather_7" in before["removed"]
+    assert {"Gather_7/Clip", "Gather_7/Gather", "Gather_7/Where"} <= set(after["added"])
+    assert "input_ids" in before["input"] and "input_ids" in after["input"]
+
+
+def test_several_models_of_which_one_is_unreadable(run: Run) -> None:
+    Path("text.onnx").write_bytes(b"\x08\x08no model")
+    result = run("optimize", "embedding.onnx", "text.onnx", "-o", "out", "--jobs", "1", "--format", "html")
+    data = Structure(result.stdout).data
+    assert (result.exit_code, data["command"], data["title"]) == (3, "optimize", "Optimization of 2 models")
+    assert Path("out/embedding.onnx").exists()
+    first, second = data["models"]
+    assert first["changes"] and second["names"] == ["text.onnx"]
+    assert "truncated or not ONNX protobuf" in second["error"] and "text.onnx" not in second["error"]
+
+
+def test_a_refused_model_has_its_report_and_no_file(run: Run) -> None:
+    result = run("optimize", "bad.onnx", "-o", "out.onnx", "--strict", "--format", "html")
+    assert (result.exit_code, Path("out.onnx").exists()) == (1, False)
+    assert Structure(result.stdout).data["models"][0]["diagnostics"]
+
+
+def test_the_model_on_standard_output_and_the_report_on_standard_error(run: Run) -> None:
+    result = run("optimize", "embedding.onnx", "-o", "-", "--format", "html")
+    assert result.exit_code == 0
+    assert onnx.load_model_from_string(result.stdout_bytes).graph.node
+    assert "<!DOCTYPE html>" in result.stderr
+
+
+def test_a_large_model_has_bounded_drawings(run: Run) -> None:
+    model = chain(1500)
+    for node in model.graph.node[1::3]:
+        node.op_type = "Identity"
+    onnx.save(model, "chain.onnx")
+    plain = run("optimize", "chain.onnx", "--dry-run", "--format", "json").stdout
+    result = run("optimize", "chain.onnx", "--dry-run", "--format", "html").stdout
+    (found,) = Structure(result).data["models"]
+    assert len(found["changes"]) > 300
+    assert sum(change["pair"] is not None for change in found["changes"]) <= change_report.MAX_PAIRS
+    assert len(result) <= 2 * len(plain) + 250_000

@@ -17,11 +17,16 @@ pytestmark = pytest.mark.browser
 
 BERT = "fixtures/bert-torchscript.onnx"
 ESCAPE = "\ue00c"
+GPT2 = "fixtures/gpt2-kv-torchscript.onnx"
 REPORTS = {
     # name: command
     "check": f"check {BERT} --dim seq=1..512",
     "diff": f"diff {BERT} changed.onnx --runs 2",
     "hostile diff": "diff hostile.onnx renamed.onnx --runs 0",
+    "optimize": f"optimize {GPT2} --dry-run --verify 1 --prove",
+    "hostile optimize": "optimize hostile.onnx --dry-run",
+    "convert": "convert fixtures/openvino/decoder.xml --dry-run",
+    "hostile convert": "convert hostile-layer.onnx --dry-run",
     "check of two": "check bad.onnx embedding.onnx --jobs 1",
     "hostile check": "check hostile.onnx",
 }
@@ -99,6 +104,20 @@ def test_the_first_difference_is_drawn_side_by_side(browser: Browser, run: Run) 
     assert browser.texts(".pair .box.center .first") == ["Softmax", "Softmax"]
     browser.resize(NARROW)
     browser.wait(f"new Set((() => {{ {tops} }})()).size === 2")
+
+
+def test_a_rewrite_shows_its_nodes_before_and_after(browser: Browser, run: Run) -> None:
+    browser.open_file(report(REPORTS["optimize"], run))
+    browser.script(
+        "const s = document.querySelector('#changes select'); s.value = 'unsqueeze-of-gather';"
+        "s.dispatchEvent(new Event('change'));"
+    )
+    assert browser.text("#changes .note[role=status]") == "16 of 142 changes"
+    browser.click("#changes .space .row")
+    assert browser.texts(".pair figcaption") == ["Before", "After"]
+    assert "Unsqueeze" in browser.texts(".pair figure:first-child .box.removed .first")
+    assert "Unsqueeze beside the indices of a Gather unsqueezes them" in browser.texts(".change dd")
+    assert "onnxruntime" in browser.text("#verification")
 
 
 def test_twenty_thousand_nodes_open_quickly(browser: Browser, run: Run) -> None:
