@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from gather_infer.equality.frames import Frame, axes_of, is_axis_symbol
-from gather_infer.equality.terms import Integer, Literal, Select, Term, axis_symbol
+from gather_infer.equality.terms import Integer, Literal, Select, Source, Term, axis_symbol
 from gather_infer.ir.constant import bits_dtype
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.symbolic.normal_form import Extremum, FloorDiv, Min, Symbol
 from gather_infer.tensor import INTEGER_RANGE, DType
+
+MAX_COMPARED: Final = 1 << 24
+"""Largest number of bytes of an array whose equal rows are looked for."""
 
 
 def spans(array: npt.NDArray[Any], place: tuple[Dim, ...], frame: Frame) -> bool:
@@ -181,3 +184,27 @@ def elements_at(
     found = np.empty(sizes, array.dtype)
     found[...] = array[tuple(np.broadcast_to(each, sizes) for each in indices)]
     return found
+
+
+def without_repeated_axes(grid: npt.NDArray[Any], axes: Sequence[int]) -> tuple[npt.NDArray[Any], list[int]]:
+    """The grid without the axes along which its elements are equal, and the variables of those that it still has."""
+    left, at = list(axes), 0
+    while at < len(left):
+        if grid.shape[at] == 1 or (grid.nbytes <= MAX_COMPARED and is_repeated(grid, at)):
+            grid = np.asarray(np.take(grid, 0, axis=at), grid.dtype)  # an element of text is no array
+            del left[at]
+        else:
+            at += 1
+    return grid, left
+
+
+def listed_element(source: Source, place: tuple[Dim, ...]) -> Term | None:
+    """The element at a constant position of a source that lists its elements; None at another position."""
+    if not all(isinstance(dim, int) for dim in place):
+        return None
+    assert source.shape is not None
+    sizes = [dim for dim in source.shape if isinstance(dim, int)]
+    numbers = [dim for dim in place if isinstance(dim, int)]
+    if not all(0 <= number < size for number, size in zip(numbers, sizes, strict=True)):
+        return None
+    return source.listed[int(np.ravel_multi_index(numbers, sizes)) if sizes else 0]

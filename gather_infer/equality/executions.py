@@ -37,6 +37,12 @@ def nodes_like(nodes: Iterable[Node], first: Mapping[Node, Execution], second: M
     return {node for node in second if _place(second, node) in known} if known else set()
 
 
+def body_of(executions: Mapping[Node, Execution], node: Node) -> Hashable:
+    """Equal for nodes of bodies that are executed in the same runs; None for a node that each run executes."""
+    found = executions[node]
+    return (found.context, *_chain(executions, found.holder)) if found.holder is not None else None
+
+
 def _place(executions: Mapping[Node, Execution], node: Node) -> Hashable:
     """Equal for nodes that are executed alike."""
     found = executions[node]

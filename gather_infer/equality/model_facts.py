@@ -14,12 +14,12 @@ import numpy as np
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.signatures import NodeSignatures
-from gather_infer.equality.terms import Call, Operand, Term
+from gather_infer.equality.terms import Call, Operand, Tensor, Term
 from gather_infer.inference import Inference
 from gather_infer.ir.graph import Graph
 from gather_infer.symbolic import Dim, Expr, known_le, substitute, symbol
 from gather_infer.symbolic.normal_form import Symbol
-from gather_infer.tensor import UNKNOWN, Shape, SymbolicTensor, Value
+from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value
 
 _K = TypeVar("_K")
 
@@ -152,3 +152,20 @@ class Meanings:
     results: dict[Hashable, Sequence[Operand]] = field(default_factory=dict)
     conditional: set[Hashable] = field(default_factory=set)
     has_unnamed_sizes: bool = False
+
+
+def from_elements(
+    facts: ModelFacts, pool: TermPool, dtype: DType, shape: tuple[int, ...], elements: Sequence[Any]
+) -> Tensor | None:
+    """A small tensor of integers or truth values; None if one of them is unknown, or has no meaning in the proof."""
+    if not all(isinstance(each, (bool, int, Expr)) for each in elements):
+        return None
+    if not facts.is_bound(each for each in elements if not isinstance(each, bool)):
+        return None
+    terms = tuple(
+        pool.literal(dtype, int(each)) if isinstance(each, bool) else pool.integer(dtype, facts.dim(each))
+        for each in elements
+    )
+    if len(terms) == 1:
+        return pool.tensor(dtype, shape, terms[0])
+    return pool.whole(pool.listed_or_array(dtype, shape, terms))

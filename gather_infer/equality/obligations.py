@@ -7,13 +7,14 @@ in bounds or be one that the first model makes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Final, TypeAlias
 
 from onnx import FunctionProto, ValueInfoProto
 
+from gather_infer.equality.control_flow import is_single
 from gather_infer.equality.dims import DimTable
-from gather_infer.equality.executions import nodes_like, shared_nodes
+from gather_infer.equality.executions import body_of, nodes_like, shared_nodes
 from gather_infer.equality.frames import axes_of
 from gather_infer.equality.operators import is_deprecated
 from gather_infer.equality.pieces import rearranged
@@ -23,10 +24,14 @@ from gather_infer.equality.terms import Apply, Integer, Operand, Select, Tensor,
 from gather_infer.equality.translation import Translation
 from gather_infer.inference.result import Access
 from gather_infer.ir.graph import Graph, Node
-from gather_infer.node_ids import MAIN, NodePath
+from gather_infer.node_ids import MAIN, GraphPath, NodePath
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, product, substitute
 from gather_infer.tensor import DType
 from gather_infer.validate import VerdictKind, verdict
+from gather_infer.validate.condition import Elements
+
+Relation: TypeAlias = tuple[Dim, str, Dim]
+"""left, `==` or `<=`, right"""
 
 _VECTORS: Final[Mapping[str, tuple[int, ...]]] = {
     "ConstantOfShape": (0,), "Pad": (1, 3), "Reshape": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
@@ -62,17 +67,26 @@ class Obligations:
             frozenset(self._relation(first, relation) for relation in each.any_of)
             for each in first.facts.inference.implied_constraints
         }
+        self._required = self._requirements_of_bodies()
+        self._dead = [*_dead_branches(second)]
 
     def open(self) -> Iterator[str]:
         """A sentence for each obligation that is not proved."""
         inference = self.second.facts.inference
         for holder, execution in self.second.executed.items():
-            if holder.bodies and execution.key is not None and holder not in self._shared:
+            if (
+                holder.bodies
+                and execution.key is not None
+                and holder not in self._shared
+                and not self._is_branch(holder)
+            ):
                 yield f"node {self.second.model.label(holder)} of the second model has bodies that may fail"
         for finding in inference.diagnostics:
             node = finding.location.node
             if node is not None and self._nodes.get((node.graph, node.position)) in self._failing:
                 continue  # no run in which the first model succeeds reaches it
+            if node is not None and self._is_dead(node):
+                continue
             if finding.is_failure:  # of a shared node, too: the models may be of different opsets
                 place = "" if node is None else f"node {node} of "
                 yield f"{place}the second model fails: {finding.message}"
@@ -88,13 +102,19 @@ class Obligations:
             if not self._is_shared(implied.node) and not self._follows(implied.any_of):
                 yield f"node {implied.node} of the second model requires {implied}"
         for unchecked in inference.unchecked:
-            if not self._is_shared(unchecked.node):
+            if not self._is_shared(unchecked.node) and not self._follows(unchecked.any_of, unchecked.node):
                 yield f"node {unchecked.node} of the second model: {unchecked.reason}"
         for access in inference.accesses:
             if self._is_shared(access.node) or self._key(self.second, access) in self._accesses:
                 continue
-            if verdict(access).kind is not VerdictKind.PROVED:
+            if not self._is_in_bounds(access):
                 yield f"node {access.node} of the second model reads an index that is not proved in bounds"
+
+    def _is_branch(self, node: Node) -> bool:
+        """Whether a node is an If that fails only if a node in a branch does, which has obligations of its own."""
+        if node.op_type != "If" or node.domain or len(node.inputs) != 1:
+            return False
+        return is_single(self.second.tensor(node.graph, node.inputs[0]))
 
     def _unranked_vectors(self) -> Iterator[str]:
         """Operands of unknown rank that have to be vectors: onnxruntime refuses the scalars that the rules take."""
@@ -154,23 +174,76 @@ class Obligations:
                 yield f"the second model declares {name} as {dtype}, and it is {found}"
 
     def _is_shared(self, path: NodePath) -> bool:
-        """Whether the first model executes the same node in the same runs."""
-        return self._nodes.get((path.graph, path.position)) in self._shared
+        """Whether the first model executes the same node in the same runs, or no run executes it."""
+        return self._nodes.get((path.graph, path.position)) in self._shared or self._is_dead(path)
 
-    def _follows(self, any_of: tuple[tuple[Dim, str, Dim], ...]) -> bool:
-        """Whether a requirement on sizes holds in every run in which the first model succeeds."""
+    def _is_dead(self, path: NodePath) -> bool:
+        """Whether a node is in a branch that no run takes."""
+        return any(branch.contains(path.graph) for branch in self._dead)
+
+    def _is_in_bounds(self, access: Access) -> bool:
+        """Whether an access of the second model is in bounds in every run in which the first model succeeds."""
+        found = verdict(access)
+        if found.kind is not VerdictKind.CONDITIONAL:
+            return found.kind is VerdictKind.PROVED
+        for each in found.conditions:
+            if isinstance(each.left, Elements):
+                return False
+            relation = (each.right, "<=", each.left) if each.relation == ">=" else (each.left, "<=", each.right)
+            if each.relation == "<":
+                relation = (each.left + 1, "<=", each.right)
+            if not self._follows((relation,), access.node):
+                return False
+        return True
+
+    def _requirements_of_bodies(self) -> dict[Hashable, tuple[set[frozenset[Relation | None]], Scope]]:
+        """The requirements of nodes in bodies of the first model on sizes, by the body, and the facts that follow.
+
+        It holds in each run that executes the body, and in which the first model succeeds.
+        """
+        found: dict[Hashable, tuple[set[frozenset[Relation | None]], Scope]] = {}
+        side = self.first
+        nodes = {node.source: node for graph in side.model.graphs.values() for node in graph.file_nodes}
+        for clause in side.facts.inference.unchecked:
+            node = nodes.get((clause.node.graph, clause.node.position))
+            if node is None or node not in side.executed or not clause.tight or not clause.any_of:
+                continue
+            relations = frozenset(self._relation(side, relation) for relation in clause.any_of)
+            body = body_of(side.executed, node)
+            if None in relations or body is None:
+                continue
+            required, facts = found.setdefault(body, (set(), self.facts.child()))
+            required.add(relations)
+            if len(relations) == 1:
+                for relation in relations:
+                    assert relation is not None, "looked at above"
+                    low, kind, high = relation
+                    facts.add_fact(high - low)
+                    if kind == "==":
+                        facts.add_fact(low - high)
+        return found
+
+    def _follows(self, any_of: tuple[Relation, ...], path: NodePath | None = None) -> bool:
+        """Whether a requirement on sizes holds in every run in which the first model succeeds.
+
+        path  the node that requires it, if it is one that is reached by some runs only
+        """
         relations = [self._relation(self.second, relation) for relation in any_of]
-        if frozenset(relations) in self._disjunctions:
+        node = None if path is None else self._nodes.get((path.graph, path.position))
+        body = None if node is None or node not in self.second.executed else body_of(self.second.executed, node)
+        required, facts = self._required.get(body, (set(), self.facts))
+        clause = frozenset(relations)
+        if clause and None not in clause and (clause in self._disjunctions or clause in required):
             return True
         for relation in relations:
             if relation is None:
                 continue
             left, kind, right = relation
-            if (known_eq if kind == "==" else known_le)(left, right, self.facts) is True:
+            if (known_eq if kind == "==" else known_le)(left, right, facts) is True:
                 return True
         return False
 
-    def _relation(self, side: Translation, relation: tuple[Dim, str, Dim]) -> tuple[Dim, str, Dim] | None:
+    def _relation(self, side: Translation, relation: Relation) -> Relation | None:
         """A relation in the symbols of the proof; None if a dim has no meaning in all runs."""
         left, right = (self.form(side, dim) for dim in (relation[0], relation[2]))
         return None if left is None or right is None else (left, relation[1], right)
@@ -231,6 +304,15 @@ def _declarations(side: Translation) -> Iterator[tuple[Graph, ValueInfoProto]]:
         if graph in executed and not isinstance(graph.proto, FunctionProto):
             for value in (*graph.proto.input, *graph.proto.output, *graph.proto.value_info):
                 yield graph, value
+
+
+def _dead_branches(side: Translation) -> Iterator[GraphPath]:
+    """The branches that are not taken under the known condition of an If."""
+    for node, execution in side.executed.items():
+        if execution.key is None:
+            for body in node.bodies:
+                if not any(each in side.executed for each in body.sorted_nodes):
+                    yield body.path
 
 
 def _declared(side: Translation) -> Iterator[tuple[Graph, str, int, str | int]]:

@@ -8,10 +8,12 @@ from math import prod
 import numpy as np
 
 from gather_infer.equality.arrays import constant_axes, grid_of
-from gather_infer.equality.frames import axes_of
+from gather_infer.equality.frames import Frame, axes_of
+from gather_infer.equality.pointwise import applied_again
 from gather_infer.equality.pool import MAX_GRID, TermPool
-from gather_infer.equality.terms import Integer, Select, Tensor, Term
+from gather_infer.equality.terms import Apply, Integer, Select, Tensor, Term
 from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le
+from gather_infer.symbolic.normal_form import Extremum
 from gather_infer.tensor import DType, Shape, static_dims
 
 MAX_PIECES = 64
@@ -51,16 +53,95 @@ def _continued(
     pool: TermPool, shape: Shape, axis: int, first: tuple[Dim, Term], second: tuple[Dim, Term]
 ) -> tuple[Dim, Term] | None:
     """Two pieces as one if the term of the second is that of the first, further on."""
-    if not _depends_on(first[1], axis) and first[1] is not second[1]:
-        return None
-    frame = pool.frame(piece_shape(shape, axis, second[0]))
-    index = list(frame.variables)
-    index[axis] = first[0] + index[axis]
-    if first[0] == 1:  # its term has 0 in place of the variable
-        return None
-    if pool.move(first[1], tuple(index), frame) is second[1]:
+    if not _depends_on(pool, first[1], axis) and not _depends_on(pool, second[1], axis) and first[1] is not second[1]:
+        return _stepped(pool, shape, axis, first, second)
+    if first[0] == 1:
+        return _preceded(pool, shape, axis, first, second)
+    begin = _length_before(first[0], pool.frame(piece_shape(shape, axis, second[0])))
+    if pool.move(first[1], *_further(pool, shape, axis, second[0], begin)) is second[1]:
         return first[0] + second[0], first[1]
     return None
+
+
+def _length_before(length: Dim, frame: Frame) -> Dim:
+    """The length of a piece before one that has an element: `min(k, n)` is `k` where more than k elements exist."""
+    if isinstance(length, Extremum):
+        return next((each for each in length.args if known_eq(each, length, frame.scope) is True), length)
+    return length
+
+
+def _further(pool: TermPool, shape: Shape, axis: int, length: Dim, begin: Dim) -> tuple[tuple[Dim, ...], Frame]:
+    """The index variables of a piece, of which that of `axis` begins at a position; and their frame."""
+    frame = pool.frame(piece_shape(shape, axis, length))
+    index = list(frame.variables)
+    index[axis] = begin + index[axis]
+    return tuple(index), frame
+
+
+def _preceded(
+    pool: TermPool, shape: Shape, axis: int, first: tuple[Dim, Term], second: tuple[Dim, Term]
+) -> tuple[Dim, Term] | None:
+    """Two pieces as one if the term of the first, of one position, is that of the second at the position before."""
+    if not _is_plain(second[1]):
+        return None
+    total = first[0] + second[0]
+    joined = pool.move(second[1], *_further(pool, shape, axis, total, -1), piece_shape(shape, axis, second[0]))
+    is_same = _is_at(pool, shape, axis, total, joined, 0, first) and _is_at(pool, shape, axis, total, joined, 1, second)
+    return (total, joined) if is_same else None
+
+
+def _is_at(
+    pool: TermPool, shape: Shape, axis: int, total: Dim, joined: Term, begin: Dim, piece: tuple[Dim, Term]
+) -> bool:
+    """Whether a piece is a part of a term from a position on."""
+    moved = pool.move(joined, *_further(pool, shape, axis, piece[0], begin), piece_shape(shape, axis, total))
+    return moved is piece[1]
+
+
+def _stepped(
+    pool: TermPool, shape: Shape, axis: int, first: tuple[Dim, Term], second: tuple[Dim, Term]
+) -> tuple[Dim, Term] | None:
+    """Two pieces of one position each as one if they read positions of the same sources."""
+    if first[0] != 1 or second[0] != 1:
+        return None
+    frame = pool.frame(piece_shape(shape, axis, 2))
+    joined = _between(pool, first[1], second[1], frame.variables[axis], frame)
+    if joined is None or not all(
+        _is_at(pool, shape, axis, 2, joined, begin, piece) for begin, piece in enumerate((first, second))
+    ):
+        return None
+    return 2, joined
+
+
+def _between(pool: TermPool, one: Term, other: Term, variable: Dim, frame: Frame) -> Term | None:
+    """The term that is `one` where a variable is 0, and `other` where it is 1; None if they are too different."""
+    if one is other:
+        return one
+    if isinstance(one, Select) and isinstance(other, Select) and one.source is other.source:
+        index = [a + (b - a) * variable for a, b in zip(one.index, other.index, strict=True)]
+        return pool.select(one.source, index, frame)
+    elements = [pool.element_of(each) for each in (one, other)]
+    if elements[0] is not None and elements[1] is not None:
+        return _between(pool, elements[0], elements[1], variable, frame)
+    if isinstance(one, Integer) and isinstance(other, Integer) and one.dtype is other.dtype:
+        return pool.integer(one.dtype, one.dim + (other.dim - one.dim) * variable)
+    if not isinstance(one, Apply) or not isinstance(other, Apply):
+        return None
+    if (one.operator, one.attributes, one.dtype) != (other.operator, other.attributes, other.dtype):
+        return None
+    operands = [_between(pool, a, b, variable, frame) for a, b in zip(one.operands, other.operands, strict=True)]
+    held = tuple(each for each in operands if each is not None)
+    return applied_again(pool, one, held, frame) if len(held) == len(operands) else None
+
+
+def _is_plain(term: Term) -> bool:
+    """Whether positions in a term are sums of index variables and sizes, without elements of other terms."""
+    if isinstance(term, Select):
+        source = term.source
+        return source.bounds is None and source.pieces is None and not any(map(_has_term, term.index))
+    if isinstance(term, Apply):
+        return all(map(_is_plain, term.operands))
+    return not isinstance(term, Integer) or not _has_term(term.dim)
 
 
 def _constant(
@@ -84,10 +165,15 @@ def _constant(
     return first[0] + second[0], pool.from_grid(dtype, np.concatenate(grids, axes.index(axis)), axes)
 
 
-def _depends_on(term: Term, axis: int) -> bool:
-    """Whether a Select or an Integer reads the index variable of an axis itself."""
+def _depends_on(pool: TermPool, term: Term, axis: int) -> bool:
+    """Whether a term reads the index variable of an axis itself."""
+    if isinstance(term, Apply):
+        return any(_depends_on(pool, operand, axis) for operand in term.operands)
     if isinstance(term, Select):
         return any(axis in axes_of(dim) for dim in term.index)
+    element = pool.element_of(term)
+    if element is not None:
+        return _depends_on(pool, element, axis)
     return isinstance(term, Integer) and axis in axes_of(term.dim)
 
 

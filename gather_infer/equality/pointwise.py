@@ -143,7 +143,7 @@ def applied(
             return first.operands[0]
     if entry.is_idempotent and len(operands) > 1 and all(operand is first for operand in operands):
         return first  # Max(x, z, x) is not Max(x, z): it may end with another zero
-    if entry.is_commutative:
+    if entry.is_commutative or (entry.mixes_zeros and dtype is not None and dtype.is_integer):
         operands = tuple(sorted(operands, key=lambda term: term.serial))
     return pool.apply(operator, attributes, dtype, operands)
 
@@ -187,12 +187,20 @@ def _evaluated(
         if grid is None or operand.dtype is None:
             return None
         constants.append(Constant(operand.dtype, grid))
+    if name == "Where" and dtype.is_float and not pool.takes_zeros and _has_negative_zero(constants[1]):
+        return None
     node = helper.make_node(name, ["x"] * len(constants), ["y"], domain=domain, **_values(attributes))
     try:
         outputs = evaluator(Evaluation(node, constants, version))
     except SpecViolation:
         return None
     return None if outputs is None else pool.from_grid(dtype, np.broadcast_to(outputs[0].plain, sizes), axes)
+
+
+def _has_negative_zero(constant: Constant) -> bool:
+    """Whether a constant of floats has an element -0.0: of its bits, the sign alone is set."""
+    bits = constant.plain
+    return bool((bits == 1 << (8 * bits.dtype.itemsize - 1)).any())
 
 
 def _values(attributes: Attributes) -> dict[str, Any]:
@@ -282,8 +290,16 @@ def _neg(call: Application) -> Term | None:
 
 @_simplifies("Not", is_involutive=True)
 def _not(call: Application) -> Term | None:
+    """Of integers, not a < b is b <= a; of floats, a NaN is in no order."""
     operand = call.operands[0]
-    return call.truth(not operand.bits) if isinstance(operand, Literal) else None
+    if isinstance(operand, Literal):
+        return call.truth(not operand.bits)
+    if isinstance(operand, Apply) and operand.operator[1] in _COMPARISONS and not operand.attributes:
+        a, b = operand.operands
+        if a.dtype is not None and a.dtype.is_integer:
+            other = "Less" if operand.operator[1] == "LessOrEqual" else "LessOrEqual"
+            return applied(call.pool, ("", other, _COMPARISONS[other]), (), call.dtype, (b, a), call.frame)
+    return None
 
 
 @_simplifies("And", is_commutative=True, is_idempotent=True)
@@ -311,7 +327,7 @@ def _connective(call: Application, absorbing: int) -> Term | None:
     return None
 
 
-# Not commutative: a maximum of 0.0 and -0.0 is one of them; in onnxruntime another one at the end of a row.
+# Of floats not commutative: a maximum of 0.0 and -0.0 is one of them; in onnxruntime another one at the end of a row.
 @_simplifies("Min Max", is_idempotent=True, mixes_zeros=True)
 def _extremum(call: Application) -> Term | None:
     numbers = call.integers()
@@ -340,12 +356,23 @@ def _less_or_equal(call: Application) -> Term | None:
 
 @_simplifies("Greater")
 def _greater(call: Application) -> Term | None:
-    return _compared(call, lambda a, b, scope: known_lt(b, a, scope))
+    return _turned(call, "Less")
 
 
 @_simplifies("GreaterOrEqual")
 def _greater_or_equal(call: Application) -> Term | None:
-    return _compared(call, lambda a, b, scope: known_le(b, a, scope))
+    return _turned(call, "LessOrEqual")
+
+
+def _turned(call: Application, name: str) -> Term | None:
+    """a > b as b < a."""
+    if call.attributes:  # the axis of opset 1 is of the second operand
+        return None
+    return applied(call.pool, ("", name, _COMPARISONS[name]), (), call.dtype, call.operands[::-1], call.frame)
+
+
+_COMPARISONS: Final = {"Less": 7, "LessOrEqual": 12}
+"""Comparisons by the version since which they have been as they are."""
 
 
 def _compared(call: Application, relation: Callable[..., bool | None]) -> Term | None:
@@ -355,15 +382,27 @@ def _compared(call: Application, relation: Callable[..., bool | None]) -> Term |
 
 @_simplifies("Where")
 def _where(call: Application) -> Term | None:
+    """The operand that the condition selects; onnxruntime drops the sign of a zero of the second operand."""
     condition, a, b = call.operands
-    if isinstance(condition, Literal):
-        return a if condition.bits else b
-    if a is b:
+    if isinstance(condition, Literal) and not condition.bits:
+        return b
+    if not _has_exact_sign(call, a):
+        return None
+    if isinstance(condition, Literal) or a is b:
         return a
-    if isinstance(condition, Apply) and condition.operator[1] == "Not":
+    if isinstance(condition, Apply) and condition.operator[1] == "Not" and _has_exact_sign(call, b):
         held = (condition.operands[0], b, a)
         return applied(call.pool, call.operator, call.attributes, call.dtype, held, call.frame)
     return None
+
+
+def _has_exact_sign(call: Application, term: Term) -> bool:
+    """Whether an element is no -0.0, or the sign of a zero does not matter."""
+    if call.pool.takes_zeros or (term.dtype is not None and not term.dtype.is_float):
+        return True
+    if isinstance(term, Literal):
+        return term.dtype.has_dtype and not is_number(term, 0.0, negative=True)
+    return isinstance(term, Apply) and term.operator[:2] == ("", "Abs")
 
 
 @_simplifies("Cast")

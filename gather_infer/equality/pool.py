@@ -22,9 +22,10 @@ from gather_infer.equality.arrays import (
     elements_at,
     grid_of,
     is_renamed,
-    is_repeated,
+    listed_element,
     numbers_of,
     spans,
+    without_repeated_axes,
 )
 from gather_infer.equality.frames import Frame, is_axis_symbol, range_of
 from gather_infer.equality.terms import (
@@ -56,9 +57,6 @@ MAX_KEYED: Final = 256
 
 SAMPLED_ELEMENTS: Final = 16
 
-MAX_COMPARED: Final = 1 << 24
-"""Largest number of bytes of an array whose equal rows are looked for."""
-
 _T = TypeVar("_T")
 Applied: TypeAlias = "Callable[[TermPool, Apply, tuple[Term, ...], Frame], Term]"
 
@@ -70,13 +68,23 @@ class TermPool:
     applied    the pointwise operator of a term, applied to other operands in a frame, in normal form
     renamed    the same, where the operands are those of the term with other names of index variables
     splits_columns   whether a product read at some of its columns is the product with these columns
+    takes_zeros      whether a Where is taken to keep the sign of a zero, which onnxruntime drops in the second operand
     context    the body that is being translated; 0 for the main graph. Facts about its indices, and the sizes of its
                results, need not hold elsewhere: another run may not enter it
     """
 
-    def __init__(self, facts: Scope, applied: Applied, renamed: Applied, *, splits_columns: bool = False) -> None:
+    def __init__(
+        self,
+        facts: Scope,
+        applied: Applied,
+        renamed: Applied,
+        *,
+        splits_columns: bool = False,
+        takes_zeros: bool = False,
+    ) -> None:
         self.facts = facts
         self.splits_columns = splits_columns
+        self.takes_zeros = takes_zeros
         self._applied, self._renamed = applied, renamed
         self._interned: dict[Hashable, Any] = {}
         self._serials = count()
@@ -248,7 +256,7 @@ class TermPool:
         if source.array is not None:
             return self._select_constant(source.dtype, source.array, place, frame)
         if source.listed:
-            found = self._select_listed(source, place)
+            found = listed_element(source, place)
             if found is not None:
                 return found
         if source.pieces is not None:
@@ -298,15 +306,6 @@ class TermPool:
         if hi is not None:
             frame.scope.add_fact(hi - name)
         return self.integer(source.dtype, name)
-
-    def _select_listed(self, source: Source, place: tuple[Dim, ...]) -> Term | None:
-        if all(isinstance(dim, int) for dim in place):
-            assert source.shape is not None
-            sizes = [dim for dim in source.shape if isinstance(dim, int)]
-            numbers = [dim for dim in place if isinstance(dim, int)]
-            if all(0 <= number < size for number, size in zip(numbers, sizes, strict=True)):
-                return source.listed[int(np.ravel_multi_index(numbers, sizes)) if sizes else 0]
-        return None
 
     def _select_piece(self, tensor: Tensor, place: tuple[Dim, ...], frame: Frame) -> Term | None:
         begin: Dim = 0
@@ -360,13 +359,7 @@ class TermPool:
 
     def from_grid(self, dtype: DType, grid: npt.NDArray[Any], axes: Sequence[int]) -> Term:
         """The term whose value is `grid` at the index variables of `axes`, which ascend."""
-        kept, at = list(axes), 0
-        while at < len(kept):
-            if grid.shape[at] == 1 or (grid.nbytes <= MAX_COMPARED and is_repeated(grid, at)):
-                grid = np.asarray(np.take(grid, 0, axis=at), grid.dtype)  # an element of text is no array
-                del kept[at]
-            else:
-                at += 1
+        grid, kept = without_repeated_axes(grid, axes)
         if not kept:
             return self.literal(dtype, bits_of(dtype, grid.reshape(-1)[0]))
         if dtype in INTEGER_RANGE:
@@ -395,6 +388,13 @@ class TermPool:
             return dim
         lo, hi = INTEGER_RANGE[term.dtype]
         return dim if known_le(lo, dim, frame.scope) is True and known_le(dim, hi, frame.scope) is True else None
+
+    def element_of(self, term: Term) -> Term | None:
+        """The element that an integer is, if a symbol stands for it; else None."""
+        if not isinstance(term, Integer) or not isinstance(term.dim, Symbol):
+            return None
+        element, size = self.index_terms.get(term.dim.name, (None, 0))
+        return element if size is None and element is not None and element.dtype is term.dtype else None
 
     # substitution
 
@@ -430,7 +430,9 @@ class TermPool:
             for name in dim.symbols:
                 self.element_types[name] = dtype if dim.is_symbol else None
 
-    def move_dim(self, dim: Dim, index: tuple[Dim, ...], frame: Frame, *, renames: bool = False) -> Dim:
+    def move_dim(
+        self, dim: Dim, index: tuple[Dim, ...], frame: Frame, shape: Shape | None = None, *, renames: bool = False
+    ) -> Dim:
         """A dim with the index variables replaced, in symbols that stand for terms too.
 
         renames  whether `index` only renames variables, so that the dim stays as simple as it is
@@ -443,9 +445,9 @@ class TermPool:
                 mapping[name] = index[int(name[1:])]
             elif name[:1] == "\1":
                 term, size = self.index_terms[name]
-                moved = self.move(term, index, frame)
+                moved = self.move(term, index, frame, shape)
                 if size is not None:
-                    mapping[name] = self.index_symbol(moved, self.move_dim(size, index, frame), frame)
+                    mapping[name] = self.index_symbol(moved, self.move_dim(size, index, frame, shape), frame)
                 else:
                     mapping[name] = moved.dim if isinstance(moved, Integer) else self._value(moved, frame)
         if not mapping:
@@ -482,7 +484,7 @@ class TermPool:
                 else:
                     moved[key] = (self._renamed if renames else self._applied)(self, top, operands, frame)
             elif isinstance(top, Select):
-                place = tuple([self.move_dim(dim, index, frame, renames=renames) for dim in top.index])
+                place = tuple([self.move_dim(dim, index, frame, shape, renames=renames) for dim in top.index])
                 array = top.source.array
                 is_same = place == top.index and (array is None or spans(array, place, frame))
                 if is_same and not (self.splits_columns and top.source.call is not None):
@@ -492,7 +494,7 @@ class TermPool:
                 else:
                     moved[key] = self.select(top.source, place, frame)
             elif isinstance(top, Integer):
-                moved[key] = self.integer(top.dtype, self.move_dim(top.dim, index, frame, renames=renames))
+                moved[key] = self.integer(top.dtype, self.move_dim(top.dim, index, frame, shape, renames=renames))
             else:
                 moved[key] = top
             pending.pop()

@@ -112,7 +112,13 @@ class Prover:
     def _translate(self, kind: ProofClass, names_sizes: bool) -> Proof:
         opens_inexact = kind is not ProofClass.SAME_CALLS
         laws = self.laws if kind is ProofClass.LAWS else frozenset()
-        pool = TermPool(self._facts(), applied_again, renamed, splits_columns=Law.COLUMNS in laws)
+        pool = TermPool(
+            self._facts(),
+            applied_again,
+            renamed,
+            splits_columns=Law.COLUMNS in laws,
+            takes_zeros=opens_inexact,
+        )
         meanings = Meanings(pool, DimTable(pool.facts), names_sizes, self._signatures)
         _equate(meanings.dims, self.first)
         names = self._names()

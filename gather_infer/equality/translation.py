@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
+from gather_infer.equality.control_flow import attribute_name, is_single, is_skipped, taken_branch
+from gather_infer.equality.equal_bodies import BodyComparison
 from gather_infer.equality.executions import Execution
 from gather_infer.equality.folding import constant_tensor, folded
 from gather_infer.equality.inferred_sizes import name_inferred_size
-from gather_infer.equality.model_facts import Meanings, ModelFacts
+from gather_infer.equality.model_facts import Meanings, ModelFacts, from_elements
 from gather_infer.equality.movement import MOVEMENTS, split
 from gather_infer.equality.named_laws import opened_by_law
 from gather_infer.equality.operators import saturation, without_defaults
@@ -33,8 +35,6 @@ from gather_infer.equality.terms import (
     Attributes,
     Body,
     Call,
-    Integer,
-    Literal,
     Operand,
     Operator,
     Source,
@@ -60,6 +60,7 @@ class Translation:
     tensors         graph and name -> tensor, or source where the rank is unknown
     executed        each node -> what it does and when: nodes with the same fail in the same runs
     failing         nodes that no runtime accepts, which are calls: graph and position
+    holder, depth   the node whose body is being translated, and the number of bodies around each other
     loops           operator and operands -> how many nodes with bodies have these, so far
     """
 
@@ -71,6 +72,7 @@ class Translation:
     tensors: dict[tuple[Graph, str], Operand] = field(default_factory=dict)
     executed: dict[Node, Execution] = field(default_factory=dict)
     holder: Node | None = field(default=None, init=False)
+    depth: int = field(default=0, init=False)
     failing: set[NodeId] = field(default_factory=set)
     loops: Counter[Hashable] = field(default_factory=Counter, init=False)
     _known_tensors: dict[Hashable, Tensor] = field(default_factory=dict, init=False)
@@ -136,13 +138,10 @@ class Translation:
         self._name_elements([raw], [found])
 
     def _node(self, graph: Graph, node: Node) -> None:
-        if node.is_constant:
-            constant = (
-                read_attribute(self.facts.inference.model, node.proto.attribute[0]) if node.proto.attribute else None
-            )
-            if constant is not None:
-                self.tensors[graph, node.outputs[0]] = constant_tensor(self.pool, constant)
-                return
+        constant = self._constant_of(node)
+        if constant is not None:
+            self.tensors[graph, node.outputs[0]] = constant_tensor(self.pool, constant)
+            return
         operands = [self.tensor(graph, name) for name in node.inputs]
         while operands and operands[-1] is None:
             operands.pop()
@@ -162,6 +161,12 @@ class Translation:
             if self.facts.conditional and any(self._is_conditional(raw) for raw in raws):
                 self.meanings.conditional.add(place)
 
+    def _constant_of(self, node: Node) -> Constant | None:
+        """The elements of a Constant node."""
+        if not node.is_constant or not node.proto.attribute:
+            return None
+        return read_attribute(self.facts.inference.model, node.proto.attribute[0])
+
     def _repeat(self, graph: Graph, node: Node, place: Hashable, raws: Sequence[SymbolicTensor]) -> bool:
         """Whether another node does the same in the same runs; the results are then those of that node."""
         same = self.meanings.results.get(place)
@@ -176,6 +181,15 @@ class Translation:
         self._set(graph, node, same)
         self._name_elements(raws, same)
         return True
+
+    def _adopt_fact(self, raw: SymbolicTensor, other: SymbolicTensor, tensor: Operand) -> None:
+        """Give the symbols of a fact the meaning that those of another fact have about the same tensor."""
+        if isinstance(tensor, Tensor) and not self.facts.is_shape(raw.shape):
+            place = "equal", tensor
+            if self._is_conditional(other):
+                self.meanings.conditional.add(place)
+            self._adopt(raw, tensor.shape, place)
+        self._name_elements([raw], [tensor])
 
     def _adopt(self, raw: SymbolicTensor, shape: Shape, place: Hashable) -> None:
         """Give the sizes of a result that have no meaning yet that of the sizes it has elsewhere."""
@@ -246,29 +260,10 @@ class Translation:
         key = raw.dtype, raw.values.shape, elements
         found = self._known_tensors.get(key)
         if found is None:
-            found = self._from_elements(raw.dtype, raw.values.shape, elements)
+            found = from_elements(self.facts, self.pool, raw.dtype, raw.values.shape, elements)
             if found is not None:
                 self._known_tensors[key] = found
         return found
-
-    def _from_elements(self, dtype: DType, shape: tuple[int, ...], elements: Sequence[Any]) -> Tensor | None:
-        if not all(isinstance(each, (bool, int, Expr)) for each in elements) or not self.facts.is_bound(
-            each for each in elements if not isinstance(each, bool)
-        ):
-            return None
-        terms = tuple(
-            self.pool.literal(dtype, int(each))
-            if isinstance(each, bool)
-            else self.pool.integer(dtype, self.facts.dim(each))
-            for each in elements
-        )
-        return self.from_terms(dtype, shape, terms)
-
-    def from_terms(self, dtype: DType, shape: tuple[int, ...], terms: tuple[Term, ...]) -> Tensor:
-        """A small tensor with these elements; constants if all are numbers."""
-        if len(terms) == 1:
-            return self.pool.tensor(dtype, shape, terms[0])
-        return self.pool.whole(self.pool.listed_or_array(dtype, shape, terms))
 
     def _view(
         self,
@@ -354,15 +349,22 @@ class Translation:
                 self._set(graph, node, [found])
                 return
         if operator[:2] == ("", "If"):
-            taken = self._taken_branch(node, operands[0])
+            taken = taken_branch(self.pool, node, operands[0])
+            equal = self._equal_branches(node, operands[0]) if taken is None else None
+            if equal is not None:
+                taken = node.bodies[0]
             if taken is not None:
                 self.translate(taken)
                 self.executed[node] = Execution(None, self.pool.context, self.holder)
+                if equal is not None:
+                    self._repeat_body(equal)
+                    for raw, name in zip(raws, taken.outputs, strict=True):
+                        self._adopt_fact(raw, self.facts.raw(taken, name), self.tensor(taken, name))
                 self._set(graph, node, [self.tensor(taken, name) for name in taken.outputs])
                 return
         operands = without_zero_state(operator, operands)
         place = self._place(operator, operands) if node.bodies else ()
-        named = sorted(((_attribute_name(node, body), body) for body in node.bodies), key=itemgetter(0))
+        named = sorted(((attribute_name(node, body), body) for body in node.bodies), key=itemgetter(0))
         bodies = tuple(self._body(node, name, body, place) for name, body in named)
         keyed = signature.call_attributes(node, operands)
         if not signature.is_deterministic:
@@ -373,12 +375,16 @@ class Translation:
         call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
         if node.bodies:
             self.executed[node] = Execution(call, self.pool.context, self.holder)
-        unchanged = operands[2:] if operator[:2] == ("", "Loop") and self._is_skipped(operands) else ()
+        unchanged = operands[2:] if operator[:2] == ("", "Loop") and is_skipped(self.pool, operands) else ()
+        if operator[:2] == ("", "If") and len(bodies) == 2:  # what both branches return is the result
+            pairs = zip(bodies[0][2], bodies[1][2], strict=False)
+            unchanged = tuple(one if one is other and isinstance(one, Tensor) else None for one, other in pairs)
         for at, name in enumerate(node.outputs):
             if name:
-                result = self._result(call, at, raws[at])
                 initial = unchanged[at] if at < len(unchanged) else None
-                self.tensors[graph, name] = result if initial is None else initial
+                if initial is not None:
+                    self._adopt_fact(raws[at], raws[at], initial)
+                self.tensors[graph, name] = self._result(call, at, raws[at]) if initial is None else initial
 
     def _result(self, call: Call, output: int, raw: SymbolicTensor) -> Operand:
         known = call.results.get(output)
@@ -409,34 +415,32 @@ class Translation:
                     meaning = self.facts.name(self.meanings.elements, term, element, f"\3{term.serial}")
                     self.pool.is_element(meaning, raw.dtype)
 
-    def _truth(self, operand: Operand) -> bool | None:
-        """The only element of a tensor of truth values, if it is known."""
-        term = self._first(operand)
-        return bool(term.bits) if isinstance(term, Literal) else None
-
-    def _first(self, operand: Operand) -> Term | None:
-        """The first element of a tensor that is not empty."""
-        if not isinstance(operand, Tensor):
+    def _equal_branches(self, node: Node, condition: Operand) -> BodyComparison | None:
+        """The comparison of the branches of an If if they do the same, so that every run executes one of them."""
+        if not is_single(condition) or len(node.bodies) != 2:
             return None
-        return self.pool.at(operand, (0,) * operand.rank, self.pool.frame(()))
+        found = BodyComparison(self.facts, self.failing, self._outer)
+        return found if found.is_same(*node.bodies) else None
 
-    def _is_skipped(self, operands: Sequence[Operand]) -> bool:
-        """Whether a Loop has no iteration in any run: its carried values are then the initial ones.
+    def _outer(self, graph: Graph, name: str) -> Operand:
+        """A constant, or a value that is translated, else None."""
+        found = self.tensors.get((graph, name))
+        if found is not None:
+            return found
+        node = graph.producers[name][0] if name in graph.producers else None
+        constant = self.constant(graph, name) if node is None else self._constant_of(node)
+        return None if constant is None else constant_tensor(self.pool, constant)
 
-        https://onnx.ai/onnx/operators/onnx__Loop.html
-        """
-        trips = self._first(operands[0]) if operands else None
-        if isinstance(trips, Integer) and isinstance(trips.dim, int) and -(1 << 63) <= trips.dim <= 0:
-            return True
-        return len(operands) > 1 and self._truth(operands[1]) is False
-
-    def _taken_branch(self, node: Node, condition: Operand) -> Graph | None:
-        """The branch of an If that every run takes, if the condition is known."""
-        truth = self._truth(condition)
-        if truth is None:
-            return None
-        wanted = "then_branch" if truth else "else_branch"
-        return next((body for body in node.bodies if _attribute_name(node, body) == wanted), None)
+    def _repeat_body(self, equal: BodyComparison) -> None:
+        """Let the nodes of the second body be executed as those of the first are, with the same results."""
+        for node, match in equal.nodes.items():
+            if node in self.executed:
+                self.executed[match] = self.executed[node]
+        for (other, name), (graph, own) in equal.values.items():
+            tensor = self.tensors.get((graph, own))
+            if tensor is not None:
+                self.tensors[other, name] = tensor
+                self._adopt_fact(self.facts.raw(other, name), self.facts.raw(graph, own), tensor)
 
     def _place(self, operator: Operator, operands: tuple[Operand, ...]) -> tuple[Hashable, ...]:
         """A key of a node with bodies: those of nodes of both models with the same key are compared.
@@ -456,14 +460,10 @@ class Translation:
         context = self.pool.interned(("context", name, place), lambda serial: serial)
         self.pool.context, self.holder = context, node
         try:
-            self.parameters(body, f"\4{len(body.path.steps)}.")
+            self.depth += 1
+            self.parameters(body, f"\4{self.depth}.")
             self.translate(body)
             return len(body.inputs), context, tuple(self.tensor(body, each) for each in body.outputs)
         finally:
             self.pool.context, self.holder = outer, holder
-
-
-def _attribute_name(node: Node, body: Graph) -> str:
-    """The attribute that holds a body: files list the attributes in any order."""
-    attribute = body.path.steps[-1].attribute
-    return "" if attribute is None else node.proto.attribute[attribute].name
+            self.depth -= 1

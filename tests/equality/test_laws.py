@@ -12,6 +12,7 @@ import pytest
 
 from gather_infer import DiffVerdict, diff
 from gather_infer.equality import ProofClass
+from tests.equality.runs import are_equal, outputs_of
 from tests.verification.models import model
 
 EQUAL: dict[str, tuple[str, str]] = {
@@ -43,6 +44,38 @@ EQUAL: dict[str, tuple[str, str]] = {
     "halves cut and joined": (
         "(float[N, 6] x) => (y) <int64[2] s = {2, 4}> { a, b = Split<axis=1>(x, s) y = Concat<axis=1>(a, b) }",
         "(float[N, 6] x) => (y) { y = Identity(x) }",
+    ),
+    "the first element cut off and joined": (
+        "(float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {1}, int64[1] c = {9223372036854775807}> { n = Neg(x) s = Slice(n, a, b) t = Slice(n, b, c) y = Concat<axis=0>(s, t) }",
+        "(float[N] x) => (y) { y = Neg(x) }",
+    ),
+    "the last element cut off and joined": (
+        "(float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {-1}, int64[1] c = {9223372036854775807}> { n = Neg(x) s = Slice(n, a, b) t = Slice(n, b, c) y = Concat<axis=0>(s, t) }",
+        "(float[N] x) => (y) { y = Neg(x) }",
+    ),
+    "more than there may be cut off and joined": (
+        "(float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {-3}, int64[1] c = {9223372036854775807}> { s = Slice(x, a, b) t = Slice(x, b, c) y = Concat<axis=0>(s, t) }",
+        "(float[N] x) => (y) { y = Identity(x) }",
+    ),
+    "elements of a result cut off one by one and joined": (
+        "(float[N, 2] x) => (y) <int64[2] s = {1, 1}> { n = Neg(x) a, b = Split<axis=1>(n, s) y = Concat<axis=1>(a, b) }",
+        "(float[N, 2] x) => (y) { y = Neg(x) }",
+    ),
+    "comparisons from the other side": (
+        "(float[N] x, float[N] z) => (y, w) { y = Greater(x, z) w = GreaterOrEqual(x, z) }",
+        "(float[N] x, float[N] z) => (y, w) { y = Less(z, x) w = LessOrEqual(z, x) }",
+    ),
+    "a negated comparison of integers": (
+        "(int64[N] x, int64[N] z) => (y, w) { y = GreaterOrEqual(x, z) w = Greater(x, z) }",
+        "(int64[N] x, int64[N] z) => (y, w) { l = Less(x, z) y = Not(l) m = LessOrEqual(x, z) w = Not(m) }",
+    ),
+    "Min and Max of integers in another order": (
+        "(int64[N] x, int64[N] z) => (y, w) { y = Min(x, z) w = Max(x, z) }",
+        "(int64[N] x, int64[N] z) => (y, w) { y = Min(z, x) w = Max(z, x) }",
+    ),
+    "rows of NonZero cut off and joined": (
+        "(float[N, M, K] x) => (y) <int64[2] s = {2, 1}, int64[2] t = {1, 1}> { n = NonZero(x) a, b = Split<axis=0>(n, s) c, d = Split<axis=0>(a, t) y = Concat<axis=0>(c, d, b) }",
+        "(float[N, M, K] x) => (y) { y = NonZero(x) }",
     ),
     "Slice of Slice": (
         "(float[20] x) => (y) <int64[1] a = {2}, int64[1] b = {18}, int64[1] c = {3}, int64[1] d = {9}> { m = Slice(x, a, b) y = Slice(m, c, d) }",
@@ -198,6 +231,46 @@ EQUAL: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 DIFFERENT: dict[str, tuple[str, str]] = {
+    "the first element cut off and joined at the end": (
+        "(float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {1}, int64[1] c = {9223372036854775807}> { n = Neg(x) s = Slice(n, a, b) t = Slice(n, b, c) y = Concat<axis=0>(t, s) }",
+        "(float[N] x) => (y) { y = Neg(x) }",
+    ),
+    "an element is lost between two cuts": (
+        "(float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {2}, int64[1] d = {3}, int64[1] c = {9223372036854775807}> { s = Slice(x, a, b) t = Slice(x, d, c) y = Concat<axis=0>(s, t) }",
+        "(float[N] x) => (y) { y = Identity(x) }",
+    ),
+    "rows of NonZero joined in another order": (
+        "(float[N, M, K] x) => (y) <int64[2] s = {2, 1}, int64[2] t = {1, 1}> { n = NonZero(x) a, b = Split<axis=0>(n, s) c, d = Split<axis=0>(a, t) y = Concat<axis=0>(d, c, b) }",
+        "(float[N, M, K] x) => (y) { y = NonZero(x) }",
+    ),
+    "the first element twice": (
+        "(float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {1}, int64[1] c = {-1}> { n = Neg(x) s = Slice(n, a, b) t = Slice(n, a, c) y = Concat<axis=0>(s, t) }",
+        "(float[N] x) => (y) { y = Neg(x) }",
+    ),
+    "elements of a result joined in the other order": (
+        "(float[N, 2] x) => (y) <int64[2] s = {1, 1}> { n = Neg(x) a, b = Split<axis=1>(n, s) y = Concat<axis=1>(b, a) }",
+        "(float[N, 2] x) => (y) { y = Neg(x) }",
+    ),
+    "one element of a result twice": (
+        "(float[N, 2] x) => (y) <int64[2] s = {1, 1}> { n = Neg(x) a, b = Split<axis=1>(n, s) y = Concat<axis=1>(a, a) }",
+        "(float[N, 2] x) => (y) { y = Neg(x) }",
+    ),
+    "greater is less": (
+        "(float[N] x, float[N] z) => (y) { y = Greater(x, z) }",
+        "(float[N] x, float[N] z) => (y) { y = Less(x, z) }",
+    ),
+    "greater is less or equal from the other side": (
+        "(float[N] x, float[N] z) => (y) { y = Greater(x, z) }",
+        "(float[N] x, float[N] z) => (y) { y = LessOrEqual(z, x) }",
+    ),
+    "a negated comparison of floats": (
+        "(float[N] x, float[N] z) => (y) { y = GreaterOrEqual(x, z) }",
+        "(float[N] x, float[N] z) => (y) { l = Less(x, z) y = Not(l) }",
+    ),
+    "a negated comparison of integers with the other end": (
+        "(int64[N] x, int64[N] z) => (y) { y = Greater(x, z) }",
+        "(int64[N] x, int64[N] z) => (y) { l = Less(x, z) y = Not(l) }",
+    ),
     "a Loop with an iteration": (
         "(float[N] x, int64 m, bool b) => (y) <int64 t = {1}, bool c = {1}> { y = Loop(t, c, x) <body = g (int64 i, bool k, float[M] s) => (bool l, float[M] u) { l = Identity(k) u = Exp(s) }> }",
         "(float[N] x, int64 m, bool b) => (y) { y = Identity(x) }",
@@ -471,6 +544,33 @@ def test_the_class_of_a_proof() -> None:
     assert [each.proof_class for each in moved.outputs] == [ProofClass.POINTWISE]
     same = diff(before, before, runs=0)
     assert [each.proof_class for each in same.outputs] == [ProofClass.SAME_CALLS]
+
+
+ZEROS: dict[str, tuple[str, str, ProofClass]] = {
+    "a negated condition": ("y = Where(p, x, z)", "q = Not(p) y = Where(q, z, x)", ProofClass.POINTWISE),
+    "a negated condition of integers": ("y = Where(p, i, j)", "q = Not(p) y = Where(q, j, i)", ProofClass.SAME_CALLS),
+    "a negated condition of numbers without a sign": (
+        "a = Abs(x) y = Where(p, a, o)", "a = Abs(x) q = Not(p) y = Where(q, o, a)", ProofClass.SAME_CALLS
+    ),
+    "one value": ("y = Identity(x)", "y = Where(p, x, x)", ProofClass.POINTWISE),
+    "a condition that is true": ("y = Identity(x)", "y = Where(t, x, z)", ProofClass.POINTWISE),
+    "a condition that is false": ("y = Identity(x)", "y = Where(f, z, x)", ProofClass.SAME_CALLS),
+    "of constants": ("y = Identity(m)", "y = Where(t, m, o)", ProofClass.POINTWISE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_a_where_may_drop_the_sign_of_a_zero(name: str) -> None:
+    """onnxruntime returns 0.0 for a -0.0 of the second operand."""
+    first, second, kind = ZEROS[name]
+    inputs = "(bool[N] p, float[N] x, float[N] z, int64[N] i, int64[N] j) => (y) <bool t = {1}, bool f = {0}, float o = {1.0}, float m = {-0.0}>"
+    before, after = (model(f"{inputs} {{ {text} }}") for text in (first, second))
+    found = diff(before, after, runs=0, details=False)
+    assert [each.proof_class for each in found.outputs] == [kind]
+    feeds = {"p": [True, False], "x": [-0.0, -0.0], "z": [-0.0, 1.0], "i": [0, 1], "j": [2, 3]}
+    mine, its = outputs_of(before, feeds), outputs_of(after, feeds)
+    assert mine is not None and its is not None
+    assert are_equal(mine, its) == (kind is ProofClass.SAME_CALLS)
 
 
 def test_a_contraction_is_not_opened() -> None:

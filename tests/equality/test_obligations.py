@@ -40,7 +40,7 @@ NARROWER: dict[str, tuple[str, str, str]] = {
     "a branch that fails": (
         "(float[N] x, bool c) => (y) { y = Relu(x) }",
         "(float[N] x, bool c) => (y) <int64[1] t = {7}> { z = If(c)<then_branch = a () => (u) { u = Reshape(x, t) }, else_branch = b () => (v) { v = Neg(x) }> y = Relu(x) }",
-        "has bodies that may fail",
+        "then_branch/Reshape#0 of the second model: N == 7",
     ),
     "an index that one more element needs": (
         "(float[N] x) => (y) <int64 i = {3}> { g = Gather(x, i) y = Neg(g) }",

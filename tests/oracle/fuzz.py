@@ -56,8 +56,8 @@ def _serve(connection: Connection, runs: int, by: Examine) -> None:
 class Child:
     """A process that examines graphs, replaced when it dies."""
 
-    def __init__(self, runs: int, *, shrink: bool = True, by: Examine = examine) -> None:
-        self.runs, self.shrink, self.by = runs, shrink, by
+    def __init__(self, runs: int, *, shrink: bool = True, by: Examine = examine, patience: float = PATIENCE) -> None:
+        self.runs, self.shrink, self.by, self.patience = runs, shrink, by, patience
         self._start()
 
     def _start(self) -> None:
@@ -68,11 +68,11 @@ class Child:
         other.close()
 
     def examine(self, seed: int) -> Found:
-        found = self._ask(seed, shrink=False, patience=PATIENCE)
+        found = self._ask(seed, shrink=False, patience=self.patience)
         if found is None:
             return Counter({"graphs that the runtime does not survive": 1}), Counter(), []
         if found[2] and self.shrink:
-            smaller = self._ask(seed, shrink=True, patience=8 * PATIENCE)
+            smaller = self._ask(seed, shrink=True, patience=8 * self.patience)
             return found if smaller is None else smaller
         return found
 
@@ -98,10 +98,10 @@ class Child:
 
 
 def examined(
-    seeds: Iterable[int], runs: int, *, shrink: bool = True, by: Examine = examine
+    seeds: Iterable[int], runs: int, *, shrink: bool = True, by: Examine = examine, patience: float = PATIENCE
 ) -> Iterator[tuple[int, Found]]:
     """Each seed with what was found, from one child process."""
-    child = Child(runs, shrink=shrink, by=by)
+    child = Child(runs, shrink=shrink, by=by, patience=patience)
     try:
         for seed in seeds:
             yield seed, child.examine(seed)

@@ -36,12 +36,14 @@ REFUSALS = (
 ort.set_default_logger_severity(4)
 
 
-def session(model: onnx.ModelProto) -> ort.InferenceSession:
-    """Raises one of REFUSALS."""
+def session(model: onnx.ModelProto, *, packs_weights: bool = True) -> ort.InferenceSession:
+    """Raises one of REFUSALS. Kernels of packed weights round otherwise than those of computed ones."""
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    if not packs_weights:
+        options.add_session_config_entry("session.disable_prepacking", "1")
     return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 

@@ -114,7 +114,7 @@ def odd(graph: Graph, rng: random.Random) -> ModelProto:
             if name not in known:
                 model.graph.output.append(ValueInfoProto(name=name))
     if rng.random() < 0.3:
-        _swap_constants(model, rng)
+        swap_constants(model, rng)
     for name, body in list(_bodies(model.graph)):
         if name != "body" and rng.random() < 0.5:
             _rename(body, {n: f"b{at}" for at, n in enumerate(_own(body))})
@@ -125,7 +125,7 @@ def odd(graph: Graph, rng: random.Random) -> ModelProto:
     return model
 
 
-def _swap_constants(model: ModelProto, rng: random.Random) -> None:
+def swap_constants(model: ModelProto, rng: random.Random) -> None:
     """Initializers that are Constant nodes, and the other way round."""
     graph = model.graph
     tensors = [t for t in graph.initializer if rng.random() < 0.5]
@@ -191,7 +191,7 @@ def ordered(model: ModelProto) -> ModelProto:
     made = {n for node in waiting for n in node.output}
     nodes: list[NodeProto] = []
     while waiting:
-        ready = [n for n in waiting if not (_reads(n) & made) - known]
+        ready = [n for n in waiting if not (outer_reads(n) & made) - known]
         assert ready, "a random graph has no cycle"
         nodes += ready
         known |= {name for n in ready for name in n.output}
@@ -201,7 +201,7 @@ def ordered(model: ModelProto) -> ModelProto:
     return copy
 
 
-def _reads(node: NodeProto) -> set[str]:
+def outer_reads(node: NodeProto) -> set[str]:
     """Every name in a node and below that comes from around it."""
     found = set(node.input)
     for attribute in node.attribute:
@@ -209,7 +209,7 @@ def _reads(node: NodeProto) -> set[str]:
             own = set(_own(attribute.g))
             found |= {o.name for o in attribute.g.output} - own
             for inner in attribute.g.node:
-                found |= _reads(inner) - own
+                found |= outer_reads(inner) - own
     return found
 
 
@@ -388,7 +388,7 @@ def _unsaid(model: ModelProto, feeds: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
     for node in runnable.graph.node:
         inner = [n for a in node.attribute for n in a.g.node]
-        if not found.isdisjoint(_reads(node)) or node.op_type in looping or _has_loop(inner, looping):
+        if not found.isdisjoint(outer_reads(node)) or node.op_type in looping or _has_loop(inner, looping):
             found.update(node.output)
         elif node.op_type == "Loop":
             scans = node.output[len(node.input) - 2 :]

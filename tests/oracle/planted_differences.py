@@ -193,10 +193,10 @@ class Source(NamedTuple):
 def random_sources(seeds: range) -> Iterator[Source]:
     for seed in seeds:
         graph = generate(seed)
-        yield Source(f"seed {seed}", seed, ordered(graph.model), partial(_graph_runs, graph))
+        yield Source(f"seed {seed}", seed, ordered(graph.model), partial(graph_runs, graph))
 
 
-def _graph_runs(graph: Graph, count: int) -> Runs:
+def graph_runs(graph: Graph, count: int) -> Runs:
     for number, bindings in enumerate(bindings_of(graph, count)):
         yield bindings, graph.feeds(bindings, number)
 
