@@ -366,8 +366,7 @@ class TermPool:
             number = affine(numbers_of(dtype, grid), [axis_symbol(axis) for axis in kept])
             if number is not None:
                 return self.integer(dtype, number)
-        source = self.array(dtype, np.ascontiguousarray(grid))
-        return self._selected(source, tuple([axis_symbol(axis) for axis in kept]))
+        return self._selected(self.array(dtype, np.ascontiguousarray(grid)), tuple([axis_symbol(axis) for axis in kept]))
 
     # integers
 
