@@ -11,6 +11,9 @@ For an index out of bounds ONNX fails and OpenVINO gives zeros, so that the conv
 proved in bounds; the original has no such nodes. Compared is the result of `gather_oob="assume-valid"`, which adds
 none; the column `guarded` has the nodes with them. The conversion is to the opset of the original, and at least to 21.
 
+An IR does not tell which dims are equal, as a batch that all inputs have. The column `declared` has the nodes of a
+conversion that is given the dims of the inputs as the original declares them.
+
 `--details` prints for the named models which operators the result has more of than the optimised original, and which
 layers the converted nodes come from.
 
@@ -34,6 +37,7 @@ import onnx
 
 import gather_infer
 from gather_infer.openvino.layer_conversion import OutOfBoundsPolicy
+from gather_infer.tensor import DType
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "fixtures"
@@ -43,6 +47,7 @@ SUM, WORST = 1.03, 1.3
 OPSET = 21
 """The least opset of a conversion; an original of a newer one is compared with a conversion to its own."""
 ORIGINAL = ".original.json"
+COUNTS = ("before", "after", "guarded", "declared")
 
 
 def to_ir(source: str, target: str) -> None:
@@ -55,21 +60,41 @@ def to_ir(source: str, target: str) -> None:
 def count(path: str, target: str) -> None:
     """Write the operators of an optimised file; of an IR, those of its conversion with and without guards."""
     if not path.endswith(".xml"):
-        opset = next(one.version for one in onnx.load(path).opset_import if one.domain in ("", "ai.onnx"))
-        Path(target).write_text(json.dumps({"optimised": gather_infer.optimize(path).after.operators, "opset": opset}))
+        model = onnx.load(path)
+        opset = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
+        operators = gather_infer.optimize(path).after.operators
+        original = {"optimised": operators, "opset": opset, "inputs": declared_inputs(model)}
+        Path(target).write_text(json.dumps(original))
         return
-    opset = max(OPSET, json.loads(Path(path.replace(".xml", ORIGINAL)).read_text())["opset"])
+    original = json.loads(Path(path.replace(".xml", ORIGINAL)).read_text())
+    opset = max(OPSET, original["opset"])
     found: dict[str, Any] = {}
-    policies: dict[str, OutOfBoundsPolicy] = {"optimised": "assume-valid", "guarded": "guard"}
+    policies: dict[str, OutOfBoundsPolicy] = {
+        "optimised": "assume-valid", "guarded": "guard", "declared": "assume-valid",
+    }  # fmt: skip
+    inputs: dict[str, str] = {}
     for key, policy in policies.items():
-        converted = target.replace(".json", f".{policy}.onnx")
-        result = gather_infer.convert(path, gather_oob=policy, opset=opset)
+        converted = target.replace(".json", f".{key}.onnx")
+        result = gather_infer.convert(path, gather_oob=policy, opset=opset, inputs=inputs if key == "declared" else {})
+        names = (one.name for one in result.proto.graph.input)
+        inputs = {name: original["inputs"][name] for name in names if name in original["inputs"]}
         result.save(converted)
         found[key] = gather_infer.optimize(converted).after.operators
         if key == "optimised":
             layers = Counter(f"{one.op_type} -> {' '.join(one.operators)}" for one in result.converted)
             found["layers"] = layers.most_common()
     Path(target).write_text(json.dumps(found))
+
+
+def declared_inputs(model: onnx.ModelProto) -> dict[str, str]:
+    """Name -> element type and dims of the tensors that are inputs, as `--input` takes them."""
+    found: dict[str, str] = {}
+    for one in model.graph.input:
+        if one.type.HasField("tensor_type"):
+            dims = one.type.tensor_type.shape.dim
+            texts = [d.dim_param or (str(d.dim_value) if d.HasField("dim_value") else "?") for d in dims]
+            found[one.name] = f"{DType(one.type.tensor_type.elem_type)}[{', '.join(texts)}]"
+    return found
 
 
 def child(step: Callable[[str, str], None], source: Path, target: Path) -> str:
@@ -108,7 +133,7 @@ def measure(source: Path, name: str, folder: Path, *, reuse: bool) -> dict[str, 
             return {"name": name, "reason": f"{'the original, ' if target is original else ''}{reason}"}
     before, after = (json.loads(path.read_text()) for path in (original, ours))
     return {"name": name, "reason": "", "before": before["optimised"], "after": after["optimised"]} | {
-        key: after[key] for key in ("guarded", "layers")
+        key: after[key] for key in ("guarded", "declared", "layers")
     }
 
 
@@ -123,10 +148,10 @@ def ratio(row: dict[str, Any]) -> float:
 def table(rows: list[dict[str, Any]], details: list[str]) -> bool:
     """Print the table; whether the sum and each model are within their limits."""
     good = sorted((row for row in rows if not row["reason"]), key=ratio, reverse=True)
-    print(f"{'model':60}{'original':>9}{'IR':>7}{'ratio':>7}{'guarded':>9}")
+    print(f"{'model':60}{'original':>9}{'IR':>7}{'ratio':>7}{'guarded':>9}{'declared':>10}")
     for row in good:
-        before, after, guarded = (total(row, key) for key in ("before", "after", "guarded"))
-        print(f"{row['name']:60}{before:>9}{after:>7}{ratio(row):>7.2f}{guarded:>9}")
+        before, after, guarded, declared = (total(row, key) for key in COUNTS)
+        print(f"{row['name']:60}{before:>9}{after:>7}{ratio(row):>7.2f}{guarded:>9}{declared:>10}")
     for row in good:
         if row["name"] in details:
             more = Counter(row["after"])
@@ -135,11 +160,12 @@ def table(rows: list[dict[str, Any]], details: list[str]) -> bool:
             print("\n".join(f"  {n:4} {text}" for text, n in row["layers"]))
     print("\nnot compared:")
     print("\n".join(f"  {row['name']}: {row['reason'][:200]}" for row in rows if row["reason"]))
-    before, after, guarded = (sum(total(row, key) for row in good) for key in ("before", "after", "guarded"))
+    before, after, guarded, declared = (sum(total(row, key) for row in good) for key in COUNTS)
     above = sum(ratio(row) > WORST for row in good)
     print(
         f"\n{len(good)} models: {before} nodes, {after} from the IRs: {after / max(1, before):.3f}; "
-        f"{above} above {WORST}; guarded {guarded}: {guarded / max(1, before):.3f}"
+        f"{above} above {WORST}; guarded {guarded}: {guarded / max(1, before):.3f}; "
+        f"declared {declared}: {declared / max(1, before):.3f}"
     )
     return after <= SUM * before and not above
 
