@@ -298,6 +298,32 @@ add("f16 computed in f16", lambda b: half(b, there=False), PARTS, RMS, rtol=5e-3
 near("f64", lambda b: scaled(b, normal(b, given(b, *SHAPE, dtype="f8"), [2], dtype="f8"), 7, dtype="f8"))
 
 
+# constants in float16, as OpenVINO saves them by default
+
+
+def stored(b: Build, value: npt.ArrayLike) -> Any:
+    return b.op(1, "Convert", [b.const(np.array(value, np.float16))], destination_type="f32")
+
+
+def compressed(
+    b: Build, scale: tuple[int, ...] = (7,), *, exponent: float = 2, eps: Any = 1e-3, besides: bool = False
+) -> Any:
+    x, shift = given(b, *SHAPE), stored(b, eps)
+    squares = two(b, "Power", x, stored(b, exponent))
+    root = b.op(1, "Sqrt", [two(b, "Add", mean(b, squares, [2]), shift)])
+    made = two(b, "Multiply", two(b, "Divide", x, root), stored(b, b.floats(*scale)))
+    return [made, b.op(1, "Sigmoid", [shift])] if besides else made
+
+
+for _scale in ((7,), (1, 1, 7), (1,)):
+    add(f"f16 constants, scale {list(_scale)}", lambda b, s=_scale: compressed(b, s), RMS, f"{PARTS} Mul")
+add("f16 constants, scale of another axis", lambda b: compressed(b, (3, 1)), f"{RMS} Mul Cast", PARTS)
+add("f16 epsilon read twice", lambda b: compressed(b, besides=True), f"{RMS} Cast", f"{PARTS} Mul")
+near("f16 constants, cubes", lambda b: compressed(b, exponent=4))
+near("f16 constants, epsilon of each row", lambda b: compressed(b, eps=[[1e-3], [0.1], [1]]))
+near("f16 constants, epsilon 0", lambda b: compressed(b, eps=0))
+
+
 # the logarithm of a sum of exponentials
 
 LSE, POWERS = "ReduceLogSumExp", "Exp ReduceSum Log"
@@ -383,6 +409,7 @@ for _name in (
     "scale of a higher rank",
     "scale of more elements",
     "epsilon of each row",
+    "f16 constants, epsilon of each row",
     "epsilon of a higher rank",
     "a mean without its axis",
     "empty axis",

@@ -16,7 +16,7 @@ from onnx import TensorProto
 from gather_infer.ir import Graph, Node
 from gather_infer.ir.constant import Constant
 from gather_infer.model.attributes import attribute_of, integer_attribute
-from gather_infer.openvino.fusion.fused_nodes import Fusion, fuse_into_one, sole_use
+from gather_infer.openvino.fusion.fused_nodes import Fusion, dims_of, fuse_into_one, sole_use
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import DType, Shape, SymbolicTensor, static_dims
 
@@ -33,7 +33,7 @@ class ConstantOperand:
 
     @property
     def dims(self) -> tuple[int, ...]:
-        return tuple(self.payload.dims) if isinstance(self.payload, TensorProto) else self.payload.shape
+        return dims_of(self.payload)
 
 
 def _fuse_convolution(model: MutableModel, node: Node, made: list[Fusion]) -> None:

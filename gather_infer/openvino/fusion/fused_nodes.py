@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from onnx import NodeProto, TensorProto, helper
 
 from gather_infer.ir import Graph, Node, Value
 from gather_infer.ir.constant import Constant
 from gather_infer.ir.graph import Use
+from gather_infer.model.attributes import integer_attribute
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import DType, SymbolicTensor
 
@@ -56,13 +60,43 @@ def is_type(graph: Graph, name: str, dtype: DType) -> bool:
     return isinstance(fact, SymbolicTensor) and fact.dtype is dtype
 
 
-def scalar_operand(model: MutableModel, graph: Graph, name: str, rank: int) -> float | None:
-    """The only element of the float32 constant `name`, if an operand of rank `rank` keeps its shape beside it."""
-    payload = graph.constant_payload(name)
+def widened_constant(graph: Graph, name: str) -> Node | None:
+    """The new Cast of a float16 constant that writes the float32 value `name`; None for any other value."""
+    cast = new_producer(graph, name, "Cast")
+    payload = None if cast is None else graph.constant_payload(cast.inputs[0])
+    if cast is None or integer_attribute(cast.proto, "to") != TensorProto.FLOAT:
+        return None
+    is_half = isinstance(payload, (Constant, TensorProto)) and payload.data_type == TensorProto.FLOAT16
+    return cast if is_half else None
+
+
+def float_constant(model: MutableModel, graph: Graph, name: str, most: int) -> Constant | TensorProto | None:
+    """The float32 constant `name`; a Cast of a float16 constant, as IRs have them, is one if it has at most `most`
+    elements.
+    """
+    cast = widened_constant(graph, name)
+    payload = graph.constant_payload(name if cast is None else cast.inputs[0])
     if not isinstance(payload, (Constant, TensorProto)):
         return None
-    dims = payload.shape if isinstance(payload, Constant) else tuple(payload.dims)
-    if payload.data_type != TensorProto.FLOAT or len(dims) > rank or any(size != 1 for size in dims):
+    if cast is None:
+        return payload if payload.data_type == TensorProto.FLOAT else None
+    held = model.pass_input.read(payload) if prod(dims_of(payload)) <= most else None
+    return None if held is None else Constant(TensorProto.FLOAT, _widened(held.plain).view(np.uint32))
+
+
+def _widened(bits: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    return np.asarray(np.ascontiguousarray(bits).view(np.float16).astype(np.float32).reshape(bits.shape))
+
+
+def dims_of(payload: Constant | TensorProto) -> tuple[int, ...]:
+    return tuple(payload.dims) if isinstance(payload, TensorProto) else payload.shape
+
+
+def scalar_operand(model: MutableModel, graph: Graph, name: str, rank: int) -> float | None:
+    """The only element of the float32 constant `name`, if an operand of rank `rank` keeps its shape beside it."""
+    payload = float_constant(model, graph, name, 1)
+    dims = None if payload is None else dims_of(payload)
+    if payload is None or dims is None or len(dims) > rank or any(size != 1 for size in dims):
         return None
     held = model.pass_input.read(payload)
     return None if held is None else float(held.plain.view(np.float32).reshape(()))

@@ -16,15 +16,17 @@ from onnx.numpy_helper import from_array
 
 from gather_infer.ir import Graph, Node
 from gather_infer.model.attributes import integer_attribute
-from gather_infer.openvino.fusion.affine import as_vector, constant_operand
+from gather_infer.openvino.fusion.affine import ConstantOperand, as_vector, constant_operand
 from gather_infer.openvino.fusion.fused_nodes import (
     Fusion,
     constant_axes,
+    float_constant,
     fuse_into_one,
     is_type,
     new_producer,
     scalar_operand,
     sole_use,
+    widened_constant,
 )
 from gather_infer.passes.mutable_model import MutableModel
 from gather_infer.tensor import DType, SymbolicTensor, static_dims
@@ -60,7 +62,7 @@ def fuse_rms_normalization(model: MutableModel, node: Node, made: list[Fusion]) 
     head, tail = new_producer(node.graph, x, "Cast"), sole_use(nodes[-1], "Cast")
     if head is not None and tail is not None and _is_float16(node.graph, head, tail.node):
         x, nodes, kind = head.inputs[0], [*nodes, tail.node], TensorProto.FLOAT16
-    operand = constant_operand(nodes[-1], "Mul")
+    operand = constant_operand(nodes[-1], "Mul") or _widened_scale(model, nodes[-1])
     scale = None if operand is None else as_vector(model, nodes[-1], operand, -count, count)
     if operand is not None and scale is not None:
         nodes = [*nodes, operand.reader]
@@ -70,12 +72,23 @@ def fuse_rms_normalization(model: MutableModel, node: Node, made: list[Fusion]) 
         return
     attributes = {"axis": -count, "epsilon": found.epsilon}
     last, others = nodes[-1], nodes[:-1]
+    casts = [widened_constant(node.graph, name) for each in nodes for name in each.inputs]
     fused = fuse_into_one(model, last, last, others, "RMSNormalization", [x, scale], attributes, _WHY)
-    is_unread = head is not None and x != found.x and not model.is_needed(node.graph, found.x)
-    unread = (head,) if head is not None and is_unread else ()
+    casts += [head] if x != found.x else []
+    unread = {cast: None for cast in casts if cast is not None and not model.is_needed(cast.graph, cast.outputs[0])}
     for cast in unread:
         model.remove(cast, _WHY)
-    made.append(Fusion(last, tuple(others), fused, unread))
+    made.append(Fusion(last, tuple(others), fused, tuple(unread)))
+
+
+def _widened_scale(model: MutableModel, node: Node) -> ConstantOperand | None:
+    """The operand of the Mul that alone reads the output of `node`, if it is a Cast of a float16 constant."""
+    use = sole_use(node, "Mul")
+    name = "" if use is None else use.node.inputs[1 - use.index]
+    if use is None or widened_constant(node.graph, name) is None:
+        return None
+    payload = float_constant(model, node.graph, name, _MAX_SCALE)
+    return None if payload is None else ConstantOperand(use.node, name, payload)
 
 
 def _quotient(model: MutableModel, mean: Node) -> _Quotient | None:
