@@ -83,8 +83,7 @@ class TermPool:
         takes_zeros: bool = False,
     ) -> None:
         self.facts = facts
-        self.splits_columns = splits_columns
-        self.takes_zeros = takes_zeros
+        self.splits_columns, self.takes_zeros = splits_columns, takes_zeros
         self._applied, self._renamed = applied, renamed
         self._interned: dict[Hashable, Any] = {}
         self._serials = count()
@@ -366,7 +365,8 @@ class TermPool:
             number = affine(numbers_of(dtype, grid), [axis_symbol(axis) for axis in kept])
             if number is not None:
                 return self.integer(dtype, number)
-        return self._selected(self.array(dtype, np.ascontiguousarray(grid)), tuple([axis_symbol(axis) for axis in kept]))
+        source = self.array(dtype, np.ascontiguousarray(grid))
+        return self._selected(source, tuple([axis_symbol(axis) for axis in kept]))
 
     # integers
 
