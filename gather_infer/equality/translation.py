@@ -348,7 +348,7 @@ class Translation:
             if found is not None:
                 self._set(graph, node, [found])
                 return
-        if operator[:2] == ("", "If"):
+        if operator[:2] == ("", "If") and node.source not in self.failing:
             taken = taken_branch(self.pool, node, operands[0])
             equal = self._equal_branches(node, operands[0]) if taken is None else None
             if equal is not None:
@@ -376,7 +376,7 @@ class Translation:
         if node.bodies:
             self.executed[node] = Execution(call, self.pool.context, self.holder)
         unchanged = operands[2:] if operator[:2] == ("", "Loop") and is_skipped(self.pool, operands) else ()
-        if operator[:2] == ("", "If") and len(bodies) == 2:  # what both branches return is the result
+        if operator[:2] == ("", "If") and operands and len(bodies) == 2:  # what both branches return is the result
             pairs = zip(bodies[0][2], bodies[1][2], strict=False)
             unchanged = tuple(one if one is other and isinstance(one, Tensor) else None for one, other in pairs)
         for at, name in enumerate(node.outputs):

@@ -163,3 +163,12 @@ def test_a_condition_of_several_elements_is_no_condition() -> None:
     feeds = {"x": [1.0], "p": [True, False]}
     assert outputs_of(one, feeds) is not None and outputs_of(two, feeds) is None
     assert diff(one, two, runs=0, details=False).verdict is DiffVerdict.UNKNOWN
+
+
+def test_without_a_condition_nothing_is_proved() -> None:
+    """The checker refuses such an If, and so does onnxruntime."""
+    broken = model(
+        "(float[N] x, bool p) => (float[N] y) { y = If(p)<then_branch = g () => (float[N] a) { a = Relu(x) }, else_branch = h () => (float[N] b) { b = Neg(x) }> }"
+    )
+    del broken.graph.node[0].input[:]
+    assert diff(broken, broken, runs=0).verdict is DiffVerdict.UNKNOWN
