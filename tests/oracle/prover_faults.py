@@ -195,6 +195,8 @@ FAULTS: Final = (
     Fault("access_facts", "(condition.relation == \"<\")", "(condition.relation != \"=\")", "a size exceeds what an access needs"),
     Fault("access_facts", "return condition.left - condition.right\n", "return condition.left - condition.right - 1\n", "a size exceeds what an access needs, the other way round"),
     Fault("access_facts", "if known_le(0, fact, empty) is not True:", "if known_le(0, fact, empty) is False and known_le(1, fact, empty) is True:", "a run without elements reads something"),
+    Fault("arrays", "if axis <= before or frame.extents[axis] != size:", "if frame.extents[axis] != size:", "a transposed constant is the constant"),
+    Fault("arrays", "if axis <= before or frame.extents[axis] != size:", "if axis <= before:", "a part of a constant is the constant"),
     Fault("inferred_sizes", "if at != axis and known_eq(one, other, scope) is True:", "if at != axis and known_eq(one, other, scope) is not False:", "sizes that may be equal cancel"),
     Fault("inferred_sizes", "if not all(known_le(1, dim, scope) is True for dim in (*left, *right)):", "if not all(known_le(0, dim, scope) is True for dim in (*left, *right)):", "a size that may be 0 is divided by"),
     Fault("inferred_sizes", "return floordiv(product(left), product(right), scope)", "return floordiv(product(left) * 2, product(right), scope)", "a computed size is twice as large"),
