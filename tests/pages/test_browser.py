@@ -304,7 +304,7 @@ def test_hostile_names_change_nothing(browser: Browser) -> None:
         browser.click(ROWS)
         assert browser.script(forbidden) == 0
         shown = browser.text(".panel h2")
-        assert 4 <= len(shown) <= 200
+        assert min(4, len(title)) <= len(shown) <= 200
         assert shown[:3] == ("\\u{" if title[0] in "\u202e\u2028" else title[:3])
         assert not set(shown) & {"\u202e", "\u2066", "\u2028", "\x01"}
         browser.keys(ESCAPE, ESCAPE)
