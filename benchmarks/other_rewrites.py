@@ -93,11 +93,18 @@ PAIRS = {
     ),
 }
 FOLDED = {
-    # id: a constant that other tools compute with the runtime they are installed with
-    "Pow of constants": "(float[N] x) => (float[N] y) <float e = {-0.5}> { h = Abs(x) y = Pow(h, e) }",
-    "Sin of constants": "(float[N] x) => (float[N] y) { y = Sin(x) }",
-    "Cos of constants": "(float[N] x) => (float[N] y) { y = Cos(x) }",
-    "MatMul of constants": "(float[10,N] x, float[N,10] w) => (float[10,10] y) { y = MatMul(x, w) }",
+    # id: a constant that other tools compute with the runtime they are installed with, and the shapes of its operands
+    "Pow of constants": ("(float[N] x) => (float[N] y) <float e = {-0.5}> { h = Abs(x) y = Pow(h, e) }", X[1]),
+    "Sin of constants": ("(float[N] x) => (float[N] y) { y = Sin(x) }", X[1]),
+    "Cos of constants": ("(float[N] x) => (float[N] y) { y = Cos(x) }", X[1]),
+    "LayerNormalization of constants": (
+        "(float[M,N] x, float[N] w) => (float[M,N] y) { y = LayerNormalization(x, w) }",
+        sizes(x=(8, 16), w=(16,)),
+    ),
+    "MatMul of constants": (
+        "(float[M,K] x, float[K,N] w) => (float[M,N] y) { y = MatMul(x, w) }",
+        sizes(x=(10, 50), w=(50, 10)),
+    ),
 }
 
 
@@ -152,11 +159,11 @@ def differences(pair: Pair) -> Iterator[str]:
             yield f"{name}: the same bits"
 
 
-def folded(text: str) -> str:
+def folded(text: str, shapes: dict[str, tuple[int, ...]]) -> str:
     """The first input on which the two runtimes differ: what one has folded is wrong in the other."""
-    one, other = runtimes(parsed(text, 13)).values()
+    one, other = runtimes(parsed(text, 17)).values()
     for number in range(TRIALS):
-        feeds = drawn({"x": (10, 50), "w": (50, 10)} if "MatMul" in text else {"x": (64,)}, number, is_special=False)
+        feeds = drawn(shapes, number, is_special=False)
         found = difference(one(feeds), other(feeds))
         if found:
             return f"draw {number}: onnx.reference {found} in onnxruntime"
@@ -169,8 +176,8 @@ def main() -> None:
         print(name)
         for line in differences(pair):
             print(f"    {line}", flush=True)
-    for name, text in FOLDED.items():
-        print(f"{name}\n    {folded(text)}", flush=True)
+    for name, (text, shapes) in FOLDED.items():
+        print(f"{name}\n    {folded(text, shapes)}", flush=True)
 
 
 if __name__ == "__main__":
