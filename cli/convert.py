@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 @click.command(
     "convert",
     cls=Command,
-    example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx\n"
-    "gather-infer convert fixtures/openvino-gather.onnx --dry-run --format html > report.html",
+    example="gather-infer convert fixtures/openvino-gather.onnx -o plain.onnx",
 )
 @model_argument("models", nargs=-1, required=True)
 @facts_options

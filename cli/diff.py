@@ -38,8 +38,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 @click.command(
     "diff",
     cls=Command,
-    example="gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --prove\n"
-    "gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --format html > report.html",
+    example="gather-infer diff fixtures/dlrm-dynamo.onnx fixtures/dlrm-dynamo.onnx --prove",
 )
 @model_argument("first")
 @model_argument("second")

@@ -13,8 +13,7 @@ from .rewriting import rewriting_options, run_rewriting
 @click.command(
     "optimize",
     cls=Command,
-    example="gather-infer optimize fixtures/gpt2-kv-torchscript.onnx -o small.onnx\n"
-    "gather-infer optimize fixtures/gpt2-kv-torchscript.onnx --dry-run --format html > report.html",
+    example="gather-infer optimize fixtures/gpt2-kv-torchscript.onnx -o small.onnx",
 )
 @rewriting_options(
     "optimize",

@@ -259,7 +259,7 @@ def test_command(run: Run) -> None:
 
 BAD = {
     # arguments: (exit code, message)
-    "page embedding.onnx": (2, "-o OUT is missing"),
+    "page embedding.onnx": (2, "-o OUT.html is missing"),
     "page embedding.onnx -o embedding.onnx": (2, "-o names the model itself"),
     "page embedding.onnx -o no/such/folder/page.html": (3, "No such file or directory"),
     "page gone.onnx -o page.html": (3, "gone.onnx: No such file"),
