@@ -359,8 +359,9 @@ def concat_of_concat(match: Match) -> Rewrite | None:
     """Concat(..., Concat(y, z), ...) == Concat(..., y, z, ...), along one axis"""
     parts: list[str] = []
     for at, name in enumerate(match.inputs):
-        inner = match.producer(at, "Concat") if match.is_only_reader(at) else None
-        parts += inner.inputs if inner is not None and _same_axis(match, inner) else (name,)
+        inner = match.producer(at, "Concat")
+        is_joined = inner is not None and match.is_only_reader(at) and _same_axis(match, inner)
+        parts += inner.inputs if inner is not None and is_joined else (name,)
     if len(parts) == len(match.inputs) and tuple(parts) == match.inputs:
         return None
     law = "Concat(..., Concat(y, z), ...) == Concat(..., y, z, ...), along one axis"
