@@ -16,7 +16,7 @@ from .completers import codes
 from .configuration import Configuration, find_configuration
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
-from .options import Command, common_options, model_argument, option
+from .options import Command, FileName, common_options, model_argument, option
 from .parallel import Arrivals, Parallel, parallel_options, require_used
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ ConstraintTexts: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[str,
     help="Exit with 1 on findings of this severity or higher.  [default: error]",
 )
 @option("--strict", section="Findings", is_flag=True, help="Exit with 1 on warnings, like --fail-on warning.")
-@option("--baseline", section="Findings", metavar="FILE", help="Leave out the accepted findings in FILE.")
+@option(
+    "--baseline", section="Findings", type=FileName(), metavar="FILE", help="Leave out the accepted findings in FILE."
+)
 @option("--write-baseline", section="Findings", is_flag=True, help="Write all findings to the baseline as accepted.")
 @option("--exit-zero", section="Findings", is_flag=True, help="Exit with 0 despite findings.")
 @option(

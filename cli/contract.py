@@ -12,7 +12,7 @@ from gather_infer.report.output_formats import CONTRACT, MODELS
 
 from .console import Console, announce
 from .facts import Facts, facts_options, ranges_option
-from .options import Command, common_options, model_argument, option
+from .options import Command, FileName, common_options, model_argument, option
 from .parallel import Parallel, parallel_options, require_no_cache, run_many
 from .saving import Target, are_several, output_options, write_and_print, write_texts
 
@@ -64,6 +64,7 @@ gather-infer contract fixtures/bert-torchscript.onnx --emit pydantic""",
     "--python",
     "guard",
     section="Output",
+    type=FileName(),
     metavar="FILE.py",
     help="Write a Python module that checks feeds and needs numpy only; - is standard output.",
 )
@@ -71,6 +72,7 @@ gather-infer contract fixtures/bert-torchscript.onnx --emit pydantic""",
     "--json-schema",
     "schema",
     section="Output",
+    type=FileName(),
     metavar="FILE",
     help="Write a JSON Schema of requests with nested arrays; - is standard output.",
 )

@@ -10,7 +10,7 @@ from gather_infer.report.output_formats import COST, COST_CURVE, MODELS
 
 from .console import Console
 from .facts import Facts, assume_option, facts_options
-from .options import Command, common_options, model_argument, option
+from .options import Command, FileName, common_options, model_argument, option
 from .parallel import Parallel, parallel_options, require_no_cache, run_many
 from .saving import are_several
 
@@ -40,7 +40,14 @@ from .saving import are_several
     metavar="NAME=LOW..HIGH",
     help="Print the cost along a symbol instead: seq=1..4096. Give the other symbols with --at.",
 )
-@option("-o", "--output", section="Report", metavar="FILE", help="Draw the --plot into FILE: .svg, .pdf or .png.")
+@option(
+    "-o",
+    "--output",
+    section="Report",
+    type=FileName(),
+    metavar="FILE",
+    help="Draw the --plot into FILE: .svg, .pdf or .png.",
+)
 @option("--all", "everything", section="Report", is_flag=True, help="Print all rows of every list.")
 @parallel_options("Process")
 @common_options(COST, MODELS, verbose="Print all rows, and the formula of each operator.")

@@ -13,7 +13,7 @@ from gather_infer.report.output_formats import DIFF, DiffReport
 
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
-from .options import Command, common_options, model_argument, option
+from .options import Command, FileName, common_options, model_argument, option
 from .verification import read_feed_files
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 @option(
     "--certificate",
     section="Comparison",
+    type=FileName(),
     metavar="FILE",
     help="Check a certificate that optimize, fold or freeze has written: compare the hashes of both files, and prove "
     "again what it claims, with the facts that it was given. Exit with 1 if it does not hold.",
@@ -73,6 +74,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     "--feeds",
     section="Comparison",
     multiple=True,
+    type=FileName(),
     metavar="FILE",
     help="Run both models on the inputs in FILE.npz, by name; repeat it for more.",
 )
@@ -101,7 +103,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 @option(
     "--witness",
     section="Output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FileName(),
     metavar="FILE",
     help="Write the first inputs for which the outputs differ to FILE.npz.",
 )
@@ -119,7 +121,7 @@ def command(
     laws: tuple[str, ...],
     rtol: float | None,
     atol: float | None,
-    witness: Path | None,
+    witness: str | None,
     console: Console,
 ) -> int:
     """Compare two models, by proof or by runs.
@@ -163,7 +165,7 @@ def command(
         )
         lines = console.lines_of(DIFF, DiffReport(found, models, rules))
     if witness is not None:
-        _write_witness(found, witness)
+        _write_witness(found, Path(witness))
     console.print(lines)
     if witness is not None and found.witness is None:
         console.message(f"no inputs were found for which the outputs differ; {witness} is not written")

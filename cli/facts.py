@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gather_infer.report.output_formats import View
 
 from .console import Console
-from .options import Function, option, with_options
+from .options import FileName, Function, option, with_options
 from .saving import Target
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Facts(NamedTuple):
 
 
 _CODE_OPTIONS: Final = (
-    option("--rules", section="Facts", multiple=True, metavar="FILE.py",
+    option("--rules", section="Facts", multiple=True, type=FileName(), metavar="FILE.py",
            help="Run FILE.py and use the RuleSets in it."),
     option("--extension", section="Facts", multiple=True, metavar="NAME",
            help="Load the extension NAME of an installed package, which is code."),

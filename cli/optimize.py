@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .options import Command, option
+from .options import Command, FileName, option
 from .rewriting import rewriting_options, run_rewriting
 
 
@@ -17,7 +17,7 @@ from .rewriting import rewriting_options, run_rewriting
 )
 @rewriting_options(
     "optimize",
-    option("--rewrites", section="Rewriting", multiple=True, metavar="FILE.py",
+    option("--rewrites", section="Rewriting", multiple=True, type=FileName(), metavar="FILE.py",
            help="Run this file and apply its rewrite sets first."),
     becomes="optimized",
     verbose="Print each rewrite with its law, and notes on nodes left alone.",

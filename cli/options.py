@@ -25,8 +25,9 @@ _BYTES = re.compile(r"([0-9]{1,18})\s*(?:([KMGT])(?:I?B)?|B)?", re.IGNORECASE)
 
 if TYPE_CHECKING:
     _Number = click.ParamType[int]
+    _Text = click.ParamType[str]
 else:
-    _Number = click.ParamType  # not generic in click 8.1
+    _Number = _Text = click.ParamType  # not generic in click 8.1
 
 
 class Bytes(_Number):
@@ -47,19 +48,22 @@ def require_file_name(path: str, hint: str) -> None:
         raise click.UsageError(f"{hint}: {path!r} names a folder, not a file")
 
 
+class FileName(_Text):
+    """The name of a file, not of a folder."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        require_file_name(value, "" if param is None else param.opts[-1])
+        return str(value)
+
+
 class Option(click.Option):
     """An option with the heading of its section on the help page."""
 
     def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.section = section
-
-    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        if self.metavar in ("FILE", "FILE.py"):
-            for path in value if isinstance(value, (tuple, list)) else (value,):
-                if isinstance(path, str):
-                    require_file_name(path, self.opts[-1])
-        return super().type_cast_value(ctx, value)
 
 
 class Command(click.Command):

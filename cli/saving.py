@@ -14,7 +14,7 @@ import click
 
 from .console import Console
 from .interrupts import stop_if_interrupted
-from .options import Function, option, require_file_name, with_options
+from .options import FileName, Function, option, require_file_name, with_options
 
 if TYPE_CHECKING:
     from gather_infer.many.job import Save
@@ -83,7 +83,7 @@ def output_options(
             run,
             option(*names, "output", section="Output", metavar="OUT",
                    help=f"{help} - is standard output." + " With several models, OUT is a folder." * several),
-            option("--external-data", section="Output", metavar="FILE",
+            option("--external-data", section="Output", type=FileName(), metavar="FILE",
                    help="Write large tensors to FILE, in the folder of OUT."),
             option("--in-place", section="Output", is_flag=True, help=f"Overwrite MODEL{'S' * several}."),
             option("--dim-dialect", section="Output", type=click.Choice(DIM_DIALECTS), metavar="NAME",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Function, option, with_options
+from .options import FileName, Function, option, with_options
 from .saving import Target, are_several
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def prove_options(function: Function) -> Function:
     return with_options(
         run,
         prove_option,
-        option("--certificate", section="Output", metavar="FILE",
+        option("--certificate", section="Output", type=FileName(), metavar="FILE",
                help="As --prove, and write a certificate of the proof to FILE together with OUT, which is a file: "
                     "diff --certificate FILE MODEL OUT checks it."),
     )  # fmt: skip
@@ -95,7 +95,7 @@ def verify_options(function: Function) -> Function:
         run,
         option("--verify", section="Output", type=click.IntRange(min=1), metavar="N",
                help="Run both models on N random inputs; write nothing and exit with 1 if outputs differ."),
-        option("--feeds", section="Output", multiple=True, metavar="FILE",
+        option("--feeds", section="Output", multiple=True, type=FileName(), metavar="FILE",
                help="Run both models on the inputs in FILE.npz, by name; repeat it for more."),
         option("--rtol", section="Output", type=click.FloatRange(min=0), metavar="R",
                help="Allow floats to differ by ATOL + R * |original|. The default compares bits, except for an IR, "

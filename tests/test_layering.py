@@ -484,6 +484,7 @@ SHORT = {
     "compat/basic_optimization.py": "the entry of a child process",
     "cost/formulas/einsum.py": "a module for each family of operators",
     "cost/formulas/ml.py": "a module for each family of operators",
+    "equality/smallest_feeds.py": "inputs for a run; the proof and the facts do not need it",
     "inference/dim_notes.py": "findings, which the reader of dims below does not know",
     "inference/specialization.py": "imported only when a result is asked for other sizes",
     "lazy.py": "of the lowest layer",

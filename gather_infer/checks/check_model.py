@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from gather_infer.checks.check_set import CheckSet, user_findings
 from gather_infer.checks.declared_types import declared_type_findings
@@ -84,12 +84,15 @@ def _check(
     checks: Sequence[CheckSet],
     rules: Sequence[RuleSet],
     illustrate: Illustrate | None,
-    **given: Any,
+    *,
+    dims: Mapping[str, object] | Iterable[str],
+    inputs: Mapping[str, str] | Iterable[str],
+    ranges: Mapping[str, object] | Iterable[str],
 ) -> CheckResult:
-    """The result of `check` for a file; `given` are its constraints."""
+    """The result of `check` for a file, with illustrations if there is a function that makes them."""
     started = time.monotonic()
     weights = [*external_data_findings(file), *nonfinite_findings(file)]
-    inference = infer(file, rules=rules, **given)
+    inference = infer(file, dims=dims, inputs=inputs, ranges=ranges, rules=rules)
     access_verdicts = verdicts(inference, rules=rules)
     derived_contract = contract(inference, found=access_verdicts, rules=rules)
     locations = NodeLocations(inference)

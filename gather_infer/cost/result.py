@@ -234,7 +234,7 @@ class Cost:
             raise UsageError(f"the cost also depends on {', '.join(sorted(others))}: give sizes with --at, or Cost.at")
         steps = min(points - 1, high - low)
         sizes = tuple(low + (high - low) * step // max(1, steps) for step in range(steps + 1))
-        for size in (sizes[0], sizes[-1], *sizes):
+        for size in (low, high, *sizes):  # the ends first: they are what the caller gave
             self._require_legal({symbol: size})
 
         def values(dim: Dim) -> tuple[int, ...]:

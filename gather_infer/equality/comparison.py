@@ -27,7 +27,8 @@ from gather_infer.equality.result import (
     ProofClass,
     WeightDifference,
 )
-from gather_infer.equality.transported_bounds import smallest_feeds, with_bounds_of
+from gather_infer.equality.smallest_feeds import smallest_feeds
+from gather_infer.equality.transported_bounds import with_bounds_of
 from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.constraints.given import symbols_of_inputs
@@ -359,12 +360,9 @@ def _run(
     other = two.model
     if (one.inputs, one.outputs) != (two.inputs, two.outputs) or any(a != b for a, b in compared.items()):
         other = with_interface(two.model, pairs, compared)
-    turns = [(runs, feeds)]
-    if runs and (smallest := smallest_feeds(one)) is not None:
-        turns.append((0, [smallest]))
-    results = []
-    for number, held in turns:
-        found = verify(
+
+    def verified(number: int, held: Sequence[Mapping[str, Any]]) -> Verification:
+        return verify(
             one.model,
             other,
             number,
@@ -375,10 +373,12 @@ def _run(
             rewritten_name="the second model",
             progress=progress,
         )
-        if found.mismatches:
-            return found
-        results.append(found)
-    return results[0]
+
+    found = verified(runs, feeds)
+    smallest = smallest_feeds(one) if runs and not found.mismatches else None
+    if smallest is not None and (last := verified(0, [smallest])).mismatches:
+        return last
+    return found
 
 
 def _after_runs(each: OutputComparison, verification: Verification) -> OutputComparison:

@@ -7,11 +7,8 @@ first one refuses: a Reshape of [n, 4] to [-1, seq, 4] has another result where 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import prod
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 from onnx import ModelProto
 
 from gather_infer.inference import Inference
@@ -20,14 +17,11 @@ from gather_infer.inference.constraints.parse import read_inputs
 from gather_infer.inference.dim_rendering import is_sized
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN
-from gather_infer.symbolic import Interval, Scope, evaluate, free_symbols, simplify, symbol
+from gather_infer.symbolic import Interval, Scope, simplify
 from gather_infer.tensor import SymbolicTensor
 
 _LARGEST: Final = 2**31 - 1
 """The largest bound that is handed on."""
-
-MAX_ZEROS: Final = 1 << 20
-"""Largest number of elements of an input at the smallest sizes."""
 
 
 def facts_of(inference: Inference) -> Scope:
@@ -42,26 +36,6 @@ def facts_of(inference: Inference) -> Scope:
             if relation == "<=" and (simple := simplify(right - left, facts)) != right - left:
                 facts.add_fact(simple)
     return facts
-
-
-def smallest_feeds(inference: Inference) -> dict[str, npt.NDArray[Any]] | None:
-    """Inputs of zeros at the smallest sizes in runs in which the model succeeds; None if no size is 0 there."""
-    facts = facts_of(inference)
-    found = {}
-    for name in inference.inputs:
-        value = inference[name]
-        if not isinstance(value, SymbolicTensor) or value.shape is None or value.dtype is None:
-            return None
-        names = {name for dim in value.shape for name in free_symbols(dim)}
-        sizes = {name: max(0, facts.bounds(symbol(name)).lo or 0) for name in names}
-        try:
-            shape = [evaluate(dim, sizes) for dim in value.shape]
-        except ZeroDivisionError:
-            return None
-        if not value.dtype.has_dtype or min(shape, default=0) < 0 or prod(shape) > MAX_ZEROS:
-            return None
-        found[name] = np.zeros(shape, value.dtype.dtype)
-    return found if any(0 in each.shape for each in found.values()) else None
 
 
 def with_bounds_of(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gather_infer.domains import qualified
 from gather_infer.report.findings import findings_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json
-from gather_infer.report.layout import Column, count, fitted, printable, size, table
+from gather_infer.report.layout import Column, count, fitted, magnitude, printable, size, table
 from gather_infer.report.output_formats import PLAIN, CostReport, View
 from gather_infer.symbolic import Dim, DimTooLarge, factored, free_symbols
 
@@ -27,7 +27,6 @@ _LABEL = 14
 _NARROWEST = 24
 _ENTRY = re.compile(r"  (?=.{14}\S)[a-z ]{14} *(?=\S)")
 """Matches the label and the spaces at the start of a line from `_entry`."""
-_UNITS = ("k", "M", "G", "T", "P")
 
 
 def cost_text(report: CostReport, view: View = PLAIN) -> list[str]:
@@ -95,10 +94,7 @@ def _number(dim: Dim) -> str:
     """A formula, or a number with its magnitude: `1442816 (1.44 M)`."""
     if not isinstance(dim, int):
         return printable(factored(dim))
-    if dim < 1000:
-        return str(dim)
-    power = min((len(str(dim)) - 1) // 3, len(_UNITS))
-    return f"{dim} ({dim / 1000**power:.{0 if dim >= 100 * 1000**power else 2}f} {_UNITS[power - 1]})"
+    return str(dim) if dim < 1000 else f"{dim} ({magnitude(dim)})"
 
 
 def _bytes(dim: Dim) -> str:

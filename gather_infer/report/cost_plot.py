@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gather_infer.errors import UsageError
 from gather_infer.report.json import SCHEMA, Json
-from gather_infer.report.layout import Column, printable, size, table
+from gather_infer.report.layout import Column, magnitude, printable, size, table
 from gather_infer.report.output_formats import PLAIN, View
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ def curve_text(curve: CostCurve, view: View = PLAIN) -> list[str]:
     last = len(curve.sizes) - 1
     rows = sorted({last * row // max(1, _ROWS - 1) for row in range(_ROWS)})
     most = max(curve.peak) or 1
-    bound = "" if curve.is_exact else "at least "
     columns = (
         Column(printable(curve.symbol), right=True),
         Column("macs", right=True),
@@ -37,7 +36,7 @@ def curve_text(curve: CostCurve, view: View = PLAIN) -> list[str]:
     cells = [
         (
             str(curve.sizes[at]),
-            _scaled(curve.macs[at]),
+            magnitude(curve.macs[at]),
             size(curve.reads[at]),
             size(curve.writes[at]),
             size(curve.peak[at]),
@@ -45,7 +44,7 @@ def curve_text(curve: CostCurve, view: View = PLAIN) -> list[str]:
         )
         for at in rows
     ]
-    return [headline(curve), *table(columns, cells), f"  parameters {bound}{size(curve.parameters)}"]
+    return [headline(curve), *table(columns, cells), f"  parameters {size(curve.parameters)}"]
 
 
 def headline(curve: CostCurve) -> str:
@@ -135,12 +134,3 @@ def drawing(curve: CostCurve, kind: str) -> bytes:
         metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
         figure.savefig(content, format=kind, metadata=metadata[kind], dpi=150)
     return content.getvalue()
-
-
-def _scaled(number: int) -> str:
-    """A count with a unit of 1000: `23.8 k`."""
-    value, units = float(number), iter(("", " k", " M", " G", " T", " P"))
-    unit = next(units)
-    while value >= 1000 and unit != " P":
-        value, unit = value / 1000, next(units)
-    return f"{value:.4g}{unit}"

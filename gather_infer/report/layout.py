@@ -136,6 +136,17 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
+_UNITS = ("k", "M", "G", "T", "P")
+
+
+def magnitude(number: int) -> str:
+    """A count with a unit of 1000: `512`, `1.44 M`, `269 k`."""
+    if number < 1000:
+        return str(number)
+    power = min((len(str(number)) - 1) // 3, len(_UNITS))
+    return f"{number / 1000**power:.{0 if number >= 100 * 1000**power else 2}f} {_UNITS[power - 1]}"
+
+
 def size(nbytes: int) -> str:
     """A number of bytes as text: `512 B`, `888 KiB`, `1.39 MiB`."""
     if nbytes < 1024:

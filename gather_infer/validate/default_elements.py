@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from onnx import TensorProto
 
@@ -10,6 +11,9 @@ from gather_infer.contract import ElementsLine, Open
 from gather_infer.errors import ModelReadError
 from gather_infer.model import ModelFile
 from gather_infer.symbolic import Scope, known_le
+
+MAX_BYTES: Final = 64 << 20
+"""Largest default that is read."""
 
 
 def open_defaults(model: ModelFile, lines: Iterable[ElementsLine], scope: Scope) -> Iterator[Open]:
@@ -26,6 +30,8 @@ def open_defaults(model: ModelFile, lines: Iterable[ElementsLine], scope: Scope)
 
 def _satisfies(model: ModelFile, default: TensorProto, line: ElementsLine, scope: Scope) -> bool:
     """Whether the elements of a default are known to satisfy a line."""
+    if model.nbytes(default) > MAX_BYTES:
+        return False
     try:
         array = model.tensor(default)
     except ModelReadError:  # its external data is missing
