@@ -501,7 +501,6 @@ SHORT = {
     "report/checks/files.py": "a module for each output format",
     "report/page.py": "a module for each kind of result",
     "report/totals.py": "a module for each subject of a report",
-    "validate/default_elements.py": "the only condition of a contract that depends on elements in the file",
 }
 
 

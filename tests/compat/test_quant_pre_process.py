@@ -118,7 +118,7 @@ def test_steps(case: str, tmp_path: Path) -> None:
 def test_the_quantizer_takes_the_result(tmp_path: Path) -> None:
     from onnxruntime.quantization import CalibrationDataReader, quantize_static
 
-    class Reader(CalibrationDataReader):  # type: ignore[misc]
+    class Reader(CalibrationDataReader):  # type: ignore[misc] # onnxruntime has no types
         def __init__(self) -> None:
             self.left = 2
 

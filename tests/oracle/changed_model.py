@@ -311,3 +311,25 @@ def _names(model: ModelProto) -> Iterator[str]:
             yield node.name
             yield from (*node.input, *node.output)
             pending += [a.g for a in node.attribute if a.type == AttributeProto.GRAPH]
+
+
+class Changes(dict[str, Callable[[ChangedModel], str]]):
+    """Changes of a model by kind; each returns where it was made, in words."""
+
+    def inserts(self, kind: str) -> Callable[[Insertion], Insertion]:
+        """Add a change that puts an equal value in the place of a value."""
+
+        def add(build: Insertion) -> Insertion:
+            self[kind] = lambda draft: inserted(draft, build)
+            return build
+
+        return add
+
+    def replaces(self, kind: str, operators: str) -> Callable[[Replacement], Replacement]:
+        """Add a change that puts other nodes in the place of a node with one of the operators."""
+
+        def add(build: Replacement) -> Replacement:
+            self[kind] = lambda draft: replaced(draft, operators, build)
+            return build
+
+        return add

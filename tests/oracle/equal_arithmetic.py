@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, numpy_helper
 
 from gather_infer.tensor import SymbolicTensor
-from tests.oracle.changed_model import Chain, ChangedModel, Insertion, Replacement, Site, inserted, replaced
+from tests.oracle.changed_model import Chain, ChangedModel, Changes, Site
 
-ARITHMETIC: Final[dict[str, Callable[[ChangedModel], str]]] = {}
+ARITHMETIC: Final = Changes()
 
 _FLOATS: Final = (TensorProto.FLOAT, TensorProto.DOUBLE)
 _INTEGERS: Final = (TensorProto.INT64, TensorProto.INT32)
@@ -20,23 +20,7 @@ _LONGEST: Final = 4096
 """Most elements of a constant that is unfolded."""
 
 
-def _inserts(kind: str) -> Callable[[Insertion], Insertion]:
-    def add(build: Insertion) -> Insertion:
-        ARITHMETIC[kind] = lambda draft: inserted(draft, build)
-        return build
-
-    return add
-
-
-def _replaces(kind: str, operators: str) -> Callable[[Replacement], Replacement]:
-    def add(build: Replacement) -> Replacement:
-        ARITHMETIC[kind] = lambda draft: replaced(draft, operators, build)
-        return build
-
-    return add
-
-
-@_inserts("a neutral element")
+@ARITHMETIC.inserts("a neutral element")
 def _neutral(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     """x * 1, x / 1, x - 0.0, x + -0.0: not x + 0.0, which is 0.0 for -0.0."""
     dtype, rng = int(fact.dtype or 0), chain.draft.rng
@@ -48,7 +32,7 @@ def _neutral(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one(operator, *((neutral, name) if is_first else (name, neutral)))
 
 
-@_inserts("twice")
+@ARITHMETIC.inserts("twice")
 def _twice(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     dtype = int(fact.dtype or 0)
     if dtype not in (*_FLOATS, *_INTEGERS, TensorProto.BOOL):
@@ -57,7 +41,7 @@ def _twice(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one(operator, chain.one(operator, name))
 
 
-@_inserts("a Cast there and back")
+@ARITHMETIC.inserts("a Cast there and back")
 def _cast(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     types: dict[int, tuple[int, ...]] = {
         TensorProto.FLOAT: (TensorProto.DOUBLE,),
@@ -72,7 +56,7 @@ def _cast(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one("Cast", chain.one("Cast", name, to=chain.draft.rng.choice(wider)), to=int(fact.dtype or 0))
 
 
-@_inserts("a Where of equal values")
+@ARITHMETIC.inserts("a Where of equal values")
 def _where_same(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     """Where(c, x, x) for a condition that compares sizes; Where(true, x, 0), Where(false, 0, x).
 
@@ -90,12 +74,14 @@ def _where_same(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one("Where", condition, name, name)
 
 
-@_replaces("an operator twice", "Relu Abs Floor Ceil Round Sign")
+@ARITHMETIC.replaces("an operator twice", "Relu Abs Floor Ceil Round Sign")
 def _idempotent(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.like(node, {0: chain.like(node, {})})]
 
 
-@_replaces("operands in another order", "Add Mul And Or Xor Equal BitwiseAnd BitwiseOr BitwiseXor Min Max Sum")
+@ARITHMETIC.replaces(
+    "operands in another order", "Add Mul And Or Xor Equal BitwiseAnd BitwiseOr BitwiseXor Min Max Sum"
+)
 def _commuted(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """Of floats, Min and Max may return the other zero, and a Sum of three is rounded differently."""
     if len(node.input) != 2:
@@ -105,7 +91,7 @@ def _commuted(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.like(node, {0: node.input[1], 1: node.input[0]})]
 
 
-@_replaces("a comparison from the other side", "Less Greater LessOrEqual GreaterOrEqual")
+@ARITHMETIC.replaces("a comparison from the other side", "Less Greater LessOrEqual GreaterOrEqual")
 def _turned(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """a < b = b > a; of integers also not a >= b."""
     operands = list(node.input)
@@ -121,7 +107,7 @@ def _turned(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.one(other[node.op_type], *reversed(operands))]
 
 
-@_replaces("a Where of the negated condition", "Where")
+@ARITHMETIC.replaces("a Where of the negated condition", "Where")
 def _negated(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """Not of floats: onnxruntime returns 0.0 for a -0.0 of the second operand."""
     condition, one, other = node.input
@@ -130,7 +116,7 @@ def _negated(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.one("Where", chain.one("Not", condition), other, one)]
 
 
-@_replaces("an Expand before an operator that broadcasts", "Add Sub Mul Div Less Greater Equal And Or Where")
+@ARITHMETIC.replaces("an Expand before an operator that broadcasts", "Add Sub Mul Div Less Greater Equal And Or Where")
 def _expanded(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """f(x, y) = f(Expand(x, shape of y), y)."""
     at = chain.draft.rng.randrange(len(node.input))
@@ -141,7 +127,7 @@ def _expanded(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.like(node, {at: chain.one("Expand", name, chain.one("Shape", chain.draft.rng.choice(others)))})]
 
 
-@_replaces("a reduction without keepdims", "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL2")
+@ARITHMETIC.replaces("a reduction without keepdims", "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL2")
 def _reduced(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """With `keepdims` from one without, or the reverse."""
     held = {attribute.name: attribute for attribute in node.attribute}

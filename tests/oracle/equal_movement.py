@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,15 +15,12 @@ from tests.oracle.changed_model import (
     TRIES,
     Chain,
     ChangedModel,
-    Insertion,
-    Replacement,
+    Changes,
     Site,
-    inserted,
-    replaced,
     without_unread,
 )
 
-MOVEMENT: Final[dict[str, Callable[[ChangedModel], str]]] = {}
+MOVEMENT: Final = Changes()
 
 _LARGEST: Final = np.iinfo(np.int64).max
 _UNARY: Final = frozenset(
@@ -36,22 +33,6 @@ _MOVES: Final = frozenset(
 )
 
 
-def _inserts(kind: str) -> Callable[[Insertion], Insertion]:
-    def add(build: Insertion) -> Insertion:
-        MOVEMENT[kind] = lambda draft: inserted(draft, build)
-        return build
-
-    return add
-
-
-def _replaces(kind: str, operators: str) -> Callable[[Replacement], Replacement]:
-    def add(build: Replacement) -> Replacement:
-        MOVEMENT[kind] = lambda draft: replaced(draft, operators, build)
-        return build
-
-    return add
-
-
 def _attribute(node: NodeProto, name: str, default: Any = None) -> Any:
     for attribute in node.attribute:
         if attribute.name == name:
@@ -62,7 +43,7 @@ def _attribute(node: NodeProto, name: str, default: Any = None) -> Any:
 # inserted
 
 
-@_inserts("two Transposes")
+@MOVEMENT.inserts("two Transposes")
 def _transposes(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     if fact.shape is None or len(fact.shape) < 2:
         return None
@@ -71,7 +52,7 @@ def _transposes(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one("Transpose", chain.one("Transpose", name, perm=perm), perm=inverse)
 
 
-@_inserts("Unsqueeze and Squeeze")
+@MOVEMENT.inserts("Unsqueeze and Squeeze")
 def _unsqueeze(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     if fact.shape is None:
         return None
@@ -82,7 +63,7 @@ def _unsqueeze(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one("Squeeze", chain.one("Unsqueeze", name, chain.constant(axes)), chain.constant(axes))
 
 
-@_inserts("Reshape there and back")
+@MOVEMENT.inserts("Reshape there and back")
 def _reshape(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     """To a vector and back, to the shape that a Shape computes; sizes of 0 are sizes."""
     if chain.draft.opset < 14:
@@ -91,14 +72,14 @@ def _reshape(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one("Reshape", flat, chain.one("Shape", name), allowzero=1)
 
 
-@_inserts("an Expand to the own shape")
+@MOVEMENT.inserts("an Expand to the own shape")
 def _expand(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     if fact.dtype not in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL):
         return None
     return chain.one("Expand", name, chain.one("Shape", name))
 
 
-@_inserts("Slices and a Concat")
+@MOVEMENT.inserts("Slices and a Concat")
 def _halves(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     """x = Concat(x[:k], x[k:]) for each k."""
     if not fact.shape or int(fact.dtype or 0) == TensorProto.STRING:
@@ -111,7 +92,7 @@ def _halves(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one("Concat", first, second, axis=axis)
 
 
-@_inserts("a Split and a Concat")
+@MOVEMENT.inserts("a Split and a Concat")
 def _split_and_concat(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     sizes = [(axis, dim) for axis, dim in enumerate(fact.shape or ()) if isinstance(dim, int) and dim >= 2]
     if not sizes or int(fact.dtype or 0) == TensorProto.STRING:
@@ -122,7 +103,7 @@ def _split_and_concat(chain: Chain, name: str, fact: SymbolicTensor) -> str | No
     return chain.one("Concat", *parts, axis=axis)
 
 
-@_inserts("a Gather of all positions")
+@MOVEMENT.inserts("a Gather of all positions")
 def _gather_all(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     """By a constant where the size is known, else by a Range up to it."""
     if not fact.shape:
@@ -135,7 +116,7 @@ def _gather_all(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     return chain.one("Gather", name, chain.one("Range", chain.constant(0), count, chain.constant(1)), axis=axis)
 
 
-@_inserts("a Pad by 0")
+@MOVEMENT.inserts("a Pad by 0")
 def _pad(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
     if not fact.shape or fact.dtype != TensorProto.FLOAT:
         return None
@@ -145,7 +126,7 @@ def _pad(chain: Chain, name: str, fact: SymbolicTensor) -> str | None:
 # replaced
 
 
-@_replaces("a Gather as two", "Gather")
+@MOVEMENT.replaces("a Gather as two", "Gather")
 def _gathers(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """x[i] = x[i in another order][the inverse order]; x[j[k]] = x[j][k]; x[i] with i in two parts, or unsqueezed."""
     data, indices, rng = node.input[0], chain.site.array(node.input[1]), chain.draft.rng
@@ -180,7 +161,7 @@ def _gathers(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.one("Concat", *parts, axis=axis)]
 
 
-@_replaces("indices from the other end", "Gather")
+@MOVEMENT.replaces("indices from the other end", "Gather")
 def _negative(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     indices, shape = chain.site.array(node.input[1]), chain.site.shape(node.input[0])
     size = None if not shape else shape[_attribute(node, "axis", 0)]
@@ -190,7 +171,7 @@ def _negative(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.like(node, {1: chain.constant(turned)})]
 
 
-@_replaces("a Slice for a Gather", "Gather")
+@MOVEMENT.replaces("a Slice for a Gather", "Gather")
 def _sliced(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     indices, shape = chain.site.array(node.input[1]), chain.site.shape(node.input[0])
     axis = _attribute(node, "axis", 0)
@@ -205,7 +186,7 @@ def _sliced(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [found if indices.ndim else chain.one("Squeeze", found, chain.constant([axis]))]
 
 
-@_replaces("a Gather for a Slice", "Slice")
+@MOVEMENT.replaces("a Gather for a Slice", "Slice")
 def _gathered(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     shape = chain.site.shape(node.input[0])
     given = _slice_of(chain, node, shape)
@@ -238,7 +219,7 @@ def _slice_of(chain: Chain, node: NodeProto, shape: tuple[Dim, ...] | None) -> l
     return [(axis % len(shape), *rest) for axis, *rest in zip(axes, starts, ends, steps, strict=True)]
 
 
-@_replaces("a Slice as two", "Slice")
+@MOVEMENT.replaces("a Slice as two", "Slice")
 def _slices(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """One Slice for each axis; x[a:b] = x[a:][:b-a] for 0 <= a <= b."""
     shape = chain.site.shape(node.input[0])
@@ -260,7 +241,7 @@ def _slices(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.one("Slice", rest, chain.constant([0]), chain.constant([count]), where)]
 
 
-@_replaces("a Concat of a Concat", "Concat")
+@MOVEMENT.replaces("a Concat of a Concat", "Concat")
 def _concats(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     names, axis = list(node.input), _attribute(node, "axis")
     if len(names) < 3 or axis is None:
@@ -273,7 +254,7 @@ def _concats(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.one("Concat", *names[:begin], inner, *names[end:], axis=axis)]
 
 
-@_replaces("Slices for a Split", "Split")
+@MOVEMENT.replaces("Slices for a Split", "Split")
 def _split(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """Sizes are those of the results where they are known."""
     rank = chain.site.rank(node.input[0])
@@ -292,7 +273,7 @@ def _split(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return found
 
 
-@_replaces("a Transpose as two", "Transpose")
+@MOVEMENT.replaces("a Transpose as two", "Transpose")
 def _two_transposes(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     rank = chain.site.rank(node.input[0])
     if rank is None:
@@ -303,13 +284,13 @@ def _two_transposes(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     return [chain.one("Transpose", chain.one("Transpose", node.input[0], perm=first), perm=second)]
 
 
-@_replaces("a Reshape for a view", "Squeeze Unsqueeze Flatten")
+@MOVEMENT.replaces("a Reshape for a view", "Squeeze Unsqueeze Flatten")
 def _view(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     shape = _shape_vector(chain, chain.site.shape(node.output[0]))
     return None if shape is None else [chain.one("Reshape", node.input[0], shape, allowzero=1)]
 
 
-@_replaces("a computed shape", "Reshape Expand Tile ConstantOfShape")
+@MOVEMENT.replaces("a computed shape", "Reshape Expand Tile ConstantOfShape")
 def _computed(chain: Chain, node: NodeProto) -> Sequence[str] | None:
     """A target that is put together from sizes of inputs."""
     if node.op_type == "Tile":

@@ -23,6 +23,7 @@ TESTS: Final = (
     "tests/equality/test_obligations.py",
     "tests/equality/test_laws_of_optimizers.py",
     "tests/equality/test_laws.py",
+    "tests/equality/test_proof_classes.py",
     "tests/equality/test_named_laws.py",
     "tests/equality/test_certificate.py",
     "tests/equality/test_contract_change.py",

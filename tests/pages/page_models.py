@@ -102,3 +102,20 @@ class Structure(html.parser.HTMLParser):
 def sha256(text: str) -> str:
     """The source of a policy that allows a script or style with this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+TAGS = ["html", "head", "meta", "meta", "meta", "meta", "title", "style", "body", "noscript", "script", "script"]
+
+
+def assert_only_own_scripts(page: Structure) -> None:
+    """Fails unless a page has the usual tags, allows its own style and script alone, and loads nothing."""
+    assert [tag for tag, _ in page.tags] == TAGS
+    ((policy, _),) = [found for found in page.of("meta") if found[0].get("http-equiv")]
+    rules = dict(part.split(" ", 1) for part in (policy["content"] or "").split("; "))
+    ((_, style),) = page.of("style")
+    (script,) = [text for attrs, text in page.of("script") if "id" not in attrs]
+    assert rules == {
+        "default-src": "'none'", "base-uri": "'none'", "form-action": "'none'",
+        "style-src": sha256(style), "script-src": sha256(script),
+    }  # fmt: skip
+    assert not any(name in attrs for _, attrs in page.tags for name in ("src", "href", "style", "onclick", "onload"))
