@@ -506,7 +506,15 @@ def test_an_index_out_of_bounds_of_openvino_does_not_make_a_line_tight() -> None
 
 @pytest.mark.parametrize(
     ("default", "dims", "is_open"),
-    [(1, (), True), (0, (), False), (-1, (), False), (1, ("N=2..",), False), (2, ("N=2..",), True)],
+    [
+        (1, (), True),
+        (0, (), False),
+        (-1, (), False),
+        (1, ("N=2..",), False),
+        (2, ("N=2..",), True),
+        (-2, ("N=2..",), False),
+        (-3, ("N=2..",), True),
+    ],
 )
 def test_a_default_that_may_be_out_of_bounds_is_open(default: int, dims: tuple[str, ...], is_open: bool) -> None:
     model = parsed("float[N, 2] x, int64[1] i", "y = Gather(x, i)", f"int64[1] i = {{{default}}}")
@@ -523,3 +531,10 @@ def test_a_default_that_may_be_out_of_bounds_is_open(default: int, dims: tuple[s
         except InvalidArgument:
             fails.append(size)
     assert bool(fails) == is_open
+
+
+def test_a_large_default_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gather_infer.validate.default_elements.MAX_BYTES", 7)
+    model = parsed("float[N, 2] x, int64[1] i", "y = Gather(x, i)", "int64[1] i = {0}")
+    (found,) = gather_infer.contract_of(model).contract.open
+    assert found.reason == "the default of i may not satisfy -N <= i < N"
