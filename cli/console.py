@@ -27,7 +27,7 @@ _SEVERITY = re.compile(r"^(error|warning|note)(\[GI\d+\])?:")
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Console:
     """Output options of a command, and the functions that print with them.
 

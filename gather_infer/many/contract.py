@@ -12,7 +12,7 @@ from gather_infer.progress import Progress
 from gather_infer.report.output_formats import CONTRACT, ContractReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ContractJob(Job):
     """Derivation of a contract; the model is written with the contract in its metadata.
 

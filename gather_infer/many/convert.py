@@ -18,7 +18,7 @@ TOLERANCE: Final = 1e-4
 """Default of --rtol and --atol for an IR."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ConvertJob(Job):
     """Conversion to plain ONNX.
 

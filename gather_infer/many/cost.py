@@ -12,7 +12,7 @@ from gather_infer.progress import Progress
 from gather_infer.report.output_formats import COST, CostReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CostJob(Job):
     """Estimate of the cost.
 

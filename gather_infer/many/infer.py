@@ -14,7 +14,7 @@ from gather_infer.progress import Progress
 from gather_infer.report.output_formats import INFERENCE, InferenceReport, OutputFormat
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InferJob(Job):
     """Inference of types and shapes.
 

@@ -37,7 +37,7 @@ class Save(Protocol):
     ) -> SaveReport: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Outcome(Generic[T]):
     """The result of a command for one model, before it is written or printed.
 
@@ -65,7 +65,7 @@ class Item:
     output: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Job:
     """A command with its options.
 

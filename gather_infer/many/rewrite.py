@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RewriteJob(Job):
     """Constant folding or optimization.
 

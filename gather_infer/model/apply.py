@@ -43,7 +43,7 @@ _IR_VERSIONS: Final = {23: 11, 24: 12, 25: 13, 26: 13}
 """Opset of ai.onnx -> the lowest IR version that has its element types, for the opsets since 23."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Changes:
     """The edits of one graph.
 

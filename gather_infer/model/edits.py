@@ -15,7 +15,7 @@ from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.tensor import DType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Edit:
     """An edit of the graph `path`. Node positions are those in the unedited model.
 
@@ -30,7 +30,7 @@ class _Edit:
     cost: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AddInitializer(_Edit):
     """Add a constant under a new name, or the name of a value whose node or initializer the same journal removes.
 
@@ -41,7 +41,7 @@ class AddInitializer(_Edit):
     tensor: TensorProto
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InsertNodes(_Edit):
     """Insert nodes, in order, directly before the node at `before`; at the end if `before` is the number of nodes.
 
@@ -53,14 +53,14 @@ class InsertNodes(_Edit):
     origin: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoveNode(_Edit):
     """Remove the node at position `node`. The journal must replace or redefine outputs that are still read."""
 
     node: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoveInitializer(_Edit):
     """Remove an initializer, dense or sparse.
 
@@ -72,7 +72,7 @@ class RemoveInitializer(_Edit):
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImportOpset(_Edit):
     """Import `version` of `domain`, replacing any other version, in the model or in the function of `path`."""
 
@@ -80,14 +80,14 @@ class ImportOpset(_Edit):
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoveImport(_Edit):
     """Remove the import of `domain` from the model or from the function of `path`; no node is in this domain."""
 
     domain: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AddInput(_Edit):
     """Append an input to the graph under a new name, or the name of a value whose node the same journal removes.
 
@@ -98,42 +98,42 @@ class AddInput(_Edit):
     default: TensorProto | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoveInput(_Edit):
     """Remove an input that no node reads."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AddOutput(_Edit):
     """Append an output to the graph."""
 
     value: ValueInfoProto
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoveOutput(_Edit):
     """Remove an output from the graph; its declaration moves to `value_info` if the graph still defines the value."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoveAnnotation(_Edit):
     """Remove the quantization annotation of a value that the graph does not define any more."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RemoveFunction(_Edit):
     """Remove the function at position `function` of the model, which no node calls."""
 
     function: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SetMetadata(_Edit):
     """Set the entry of the model's `metadata_props` with this key; None removes it."""
 
@@ -141,7 +141,7 @@ class SetMetadata(_Edit):
     value: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AppendModel(_Edit):
     """Append the graph of another model, with its functions, imports and metadata, after all other edits.
 
@@ -152,7 +152,7 @@ class AppendModel(_Edit):
     model: ModelProto
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RenameValue(_Edit):
     """Rename a value of the main graph, also where subgraphs and training graphs refer to it."""
 
@@ -160,7 +160,7 @@ class RenameValue(_Edit):
     new: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RenameDim(_Edit):
     """Replace a dim_param, a name or an expression, wherever it occurs in a type; a number makes the dim static."""
 
@@ -168,7 +168,7 @@ class RenameDim(_Edit):
     new: str | int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RenameNode(_Edit):
     """Give the node at position `node` the name `new`."""
 
@@ -176,7 +176,7 @@ class RenameNode(_Edit):
     new: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeclareType(_Edit):
     """Declare the type of a value: of an input or output in its declaration, of any other value in `value_info`."""
 
@@ -191,7 +191,7 @@ Edit: TypeAlias = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Journal:
     """The edits of one pass, in the order in which the pass added them."""
 

@@ -63,7 +63,7 @@ class SaveReport(NamedTuple):
     companions: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _WritePlan:
     """The bytes of a model to write, with its lazy tensors inline.
 

@@ -62,7 +62,7 @@ def _kind(mode: int) -> str:
     return "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ReadCounter:
     """Counts the bytes of tensors that this process has read from files, to show progress while a model is written."""
 

@@ -20,7 +20,7 @@ from typing import BinaryIO
 from gather_infer.errors import ModelWriteError
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Staging:
     """Temporary files that `commit` renames to their targets.
 

@@ -30,7 +30,7 @@ class UnsupportedWire(Exception):
     """The bytes use forms that no exporter writes (groups, a singular message in parts): protobuf must parse them."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PageWindow:
     """Releases the pages of a mapped file as a scan advances.
 
@@ -68,7 +68,7 @@ class Field(NamedTuple):
     stop: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PieceList:
     """The new bytes of a message as a list of pieces; `nbytes` is their total size.
 

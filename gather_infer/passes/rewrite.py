@@ -37,7 +37,7 @@ class RewriteCost(NamedTuple):
     constant_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rewrite:
     """Values that replace others and hold the same elements, in every run in which the model does not fail.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gather_infer.report.diff import proof_lines, proof_members
 from gather_infer.report.json import SCHEMA, Json
 from gather_infer.report.layout import count, fitted, printable, size
 from gather_infer.report.output_formats import PLAIN, View
+from gather_infer.report.proof import proof_lines, proof_members
 from gather_infer.report.rewriting import edits_text, size_json
 from gather_infer.report.verification import verification_members, verified_lines
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gather_infer.report.diff import proof_lines, proof_members
 from gather_infer.report.findings import findings_text
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count, fitted, printable
 from gather_infer.report.output_formats import PLAIN, View
+from gather_infer.report.proof import proof_lines, proof_members
 from gather_infer.report.verification import verification_members, verified_lines
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ class View:
 PLAIN = View()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ResultKind(Generic[R]):
     """A kind of result and its output formats.
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gather_infer.diagnostic import Diagnostic
-from gather_infer.report.diff import proof_lines, proof_members
 from gather_infer.report.findings import findings_text
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import GLUE, Column, count, fitted, printable, size, table, wrapped
 from gather_infer.report.output_formats import PLAIN, RewriteReport, View
+from gather_infer.report.proof import proof_lines, proof_members
 from gather_infer.report.verification import WIDTH, verification_members, verified_lines
 
 if TYPE_CHECKING:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gather_infer.report.diff import proof_lines, proof_members
 from gather_infer.report.findings import findings_text
 from gather_infer.report.independence import independence_json
 from gather_infer.report.interface import interface_text
 from gather_infer.report.json import SCHEMA, Json, diagnostic_json, interface_json
 from gather_infer.report.layout import count, fitted, printable
 from gather_infer.report.output_formats import PLAIN, View
+from gather_infer.report.proof import proof_lines, proof_members
 from gather_infer.report.rewriting import edits_text
 from gather_infer.symbolic import evaluate, parse_dim
 

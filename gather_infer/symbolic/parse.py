@@ -88,7 +88,7 @@ def parse_dim(text: str, names: Collection[str] | None = None, *, unquoted: Coll
     return _Parser(text, names, unquoted).parse()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Open:
     """An open parenthesis, of a group or of a call, and the operands and operators read since."""
 

@@ -41,7 +41,7 @@ class GivenType(NamedTuple):
     shape: Shape
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class DimSpecs:
     """Bindings (`seq = 128`, `total = past + seq`) and bounds (`seq` in 1..512) of input symbols, by name.
 
