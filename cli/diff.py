@@ -13,7 +13,7 @@ from gather_infer.report.output_formats import DIFF, DiffReport
 
 from .console import Console
 from .facts import Facts, facts_options, ranges_option
-from .options import Command, FileName, common_options, model_argument, option
+from .options import Command, FileName, Tolerance, common_options, model_argument, option
 from .verification import read_feed_files
 
 if TYPE_CHECKING:
@@ -89,14 +89,14 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
 @option(
     "--rtol",
     section="Comparison",
-    type=click.FloatRange(min=0),
+    type=Tolerance(),
     metavar="R",
     help="Allow floats in runs to differ by ATOL + R * |original|; the default compares bits.",
 )
 @option(
     "--atol",
     section="Comparison",
-    type=click.FloatRange(min=0),
+    type=Tolerance(),
     metavar="A",
     help="Allow floats in runs to differ by A + RTOL * |original|.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 import shlex
@@ -56,6 +57,19 @@ class FileName(_Text):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         require_file_name(value, "" if param is None else param.opts[-1])
         return str(value)
+
+
+class Tolerance(click.FloatRange):
+    """A finite number >= 0, by which floats may differ."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        tolerance = float(super().convert(value, param, ctx))
+        if not math.isfinite(tolerance):
+            self.fail(f"{value} is not finite", param, ctx)
+        return tolerance
 
 
 class Option(click.Option):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import FileName, Function, option, with_options
+from .options import FileName, Function, Tolerance, option, with_options
 from .saving import Target, are_several
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def verify_options(function: Function) -> Function:
                help="Run both models on N random inputs; write nothing and exit with 1 if outputs differ."),
         option("--feeds", section="Output", multiple=True, type=FileName(), metavar="FILE",
                help="Run both models on the inputs in FILE.npz, by name; repeat it for more."),
-        option("--rtol", section="Output", type=click.FloatRange(min=0), metavar="R",
+        option("--rtol", section="Output", type=Tolerance(), metavar="R",
                help="Allow floats to differ by ATOL + R * |original|. The default compares bits, except for an IR, "
                     "folded floats, and sums without onnxruntime; the report shows the tolerance."),
-        option("--atol", section="Output", type=click.FloatRange(min=0), metavar="A",
+        option("--atol", section="Output", type=Tolerance(), metavar="A",
                help="Allow floats to differ by A + RTOL * |original|."),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from gather_infer.equality.reshape import reshaped_index
 from gather_infer.equality.result import Law
 from gather_infer.equality.terms import Operator, Tensor
 from gather_infer.equality.view import TermView
-from gather_infer.errors import UsageError, suggestion
+from gather_infer.errors import UsageError, close_match
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import DType, Shape
 
@@ -29,7 +29,7 @@ def laws_of(names: Iterable[Law | str]) -> tuple[Law, ...]:
     found = []
     for name in map(str, names):
         if name not in known:
-            raise UsageError(f"no law {name!r}{suggestion(name, known)}; the laws are {', '.join(known)}")
+            raise UsageError(f"no law {name!r}{close_match(name, known)}; the laws are {', '.join(known)}")
         found.append(known[name])
     return tuple(dict.fromkeys(found))
 
