@@ -113,15 +113,16 @@ def is_repeated(grid: npt.NDArray[Any], axis: int) -> bool:
     """Whether the elements along an axis are equal."""
     others = (slice(None),) * axis
     begin, end = (*others, slice(1)), (*others, slice(-1, None))
+    if grid.item(0) != grid[end].item(0):
+        return False
     return bool((grid[end] == grid[begin]).all() and (grid == grid[begin]).all())
 
 
-def bits_of(dtype: DType, element: Any) -> int | bytes:
+def bits_of(element: Any) -> int | bytes:
+    """The bits of an element of an array of bits."""
     if isinstance(element, bytes):
         return element
-    if isinstance(element, np.void):
-        return element.tobytes()
-    return int(numbers_of(dtype, np.asarray(element))) if dtype in INTEGER_RANGE else int(element)
+    return element.tobytes() if isinstance(element, np.void) else int(element)
 
 
 def numbers_of(dtype: DType, bits: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-
 from gather_infer.contract import new_requirements
 from gather_infer.domains import qualified, versions_of
+from gather_infer.equality.constants import ModelConstants, changed_weights
 from gather_infer.equality.first_difference import first_difference
 from gather_infer.equality.given import Given, domains_of, repeatable, texts_of
 from gather_infer.equality.interface import with_interface
@@ -25,7 +24,6 @@ from gather_infer.equality.result import (
     OperatorCounts,
     OutputComparison,
     ProofClass,
-    WeightDifference,
 )
 from gather_infer.equality.smallest_feeds import smallest_feeds
 from gather_infer.equality.transported_bounds import with_bounds_of
@@ -33,7 +31,6 @@ from gather_infer.errors import UsageError
 from gather_infer.inference import Inference, infer
 from gather_infer.inference.constraints.given import symbols_of_inputs
 from gather_infer.ir.collection import rare_collections
-from gather_infer.ir.constant import Constant, read_tensor
 from gather_infer.model import ModelFile
 from gather_infer.model.function_inlining import with_functions_inlined
 from gather_infer.model.model_loading import ModelLike, to_model_file, with_constants
@@ -41,7 +38,7 @@ from gather_infer.model.tensors import fed_inputs
 from gather_infer.progress import Progress, no_progress
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, substitute
-from gather_infer.tensor import DType, MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
+from gather_infer.tensor import MapType, OptionalType, SequenceType, SparseTensor, SymbolicTensor, Value
 from gather_infer.validate.contract_builder import contract_of, with_assumptions
 from gather_infer.verification import verify
 from gather_infer.verification.result import Mismatch, Verification, shown_binding
@@ -124,6 +121,7 @@ def diff(
     two = _inferred_after(one, files[1], its, inputs, ranges, rules, progress)
     pairs, notes, faults = _paired_inputs(one, two)
     compared, output_notes = _paired_outputs(one, two, outputs)
+    constants = ModelConstants(one), ModelConstants(two)
     found = Difference(
         files[0].name,
         files[1].name,
@@ -133,7 +131,7 @@ def diff(
         (),
         _changed_opsets(one.model, two.model),
         _operator_counts(one, two),
-        tuple(_changed_weights(one.model, two.model)),
+        tuple(changed_weights(*constants)),
         given=given,
     )
     if faults:
@@ -141,7 +139,7 @@ def diff(
         each = [OutputComparison(a, b, DiffVerdict.NOT_COMPARABLE, None, reason) for a, b in compared.items()]
         return replace(found, outputs=tuple(each))
     progress(lambda: "proving")
-    prover = Prover(one, two, pairs, allowed)
+    prover = Prover(one, two, pairs, constants, allowed)
     proved, proof = _proved(prover, compared)
     obligations = tuple(dict.fromkeys(prover.open_obligations(proof)))
     results = [_judged(prover, proof, a, b, proved.get(a), obligations) for a, b in compared.items()]
@@ -169,6 +167,8 @@ def diff(
             new_requirements(*promised[::-1], {other: name for name, other in pairs.items()}),
         )
         found = replace(found, contracts=contracts, costs=tuple(_changed_costs(a.inference, b.inference, pairs)))
+    for side in (one, two):
+        side.release_ir()
     return replace(
         found,
         verdict=verdict,
@@ -406,7 +406,7 @@ def _reason(mismatch: Mismatch) -> str:
     return f"{place}element {list(mismatch.index)} is {mismatch.rewritten}, was {mismatch.original}"
 
 
-# nodes and weights
+# nodes and costs
 
 
 def _changed_opsets(one: ModelFile, two: ModelFile) -> dict[str, tuple[int, int]]:
@@ -419,23 +419,6 @@ def _operator_counts(one: Inference, two: Inference) -> OperatorCounts:
     mine, its = (Counter(qualified(n.domain, n.op_type) for n in side.ir.nodes) for side in (one, two))
     changed = {name: (mine[name], its[name]) for name in sorted({*mine, *its}) if mine[name] != its[name]}
     return OperatorCounts((mine.total(), its.total()), changed)
-
-
-def _changed_weights(one: ModelFile, two: ModelFile) -> Iterator[WeightDifference]:
-    """The initializers that both models have, with other elements."""
-    others = {tensor.name: tensor for tensor in two.proto.graph.initializer}
-    for tensor in one.proto.graph.initializer:
-        other = others.get(tensor.name)
-        if other is None:
-            continue
-        mine, its = read_tensor(one, tensor), read_tensor(two, other)
-        if mine is None or its is None:
-            continue
-        if mine.data_type != its.data_type or mine.shape != its.shape:
-            reason = f"{_type_of(its)} in the second model, and {_type_of(mine)} in the first"
-            yield WeightDifference(tensor.name, reason=reason)
-        elif not (mine.plain is its.plain or np.array_equal(mine.plain, its.plain)):
-            yield _element_difference(tensor.name, mine, its)
 
 
 def _changed_costs(one: Inference, two: Inference, pairs: Mapping[str, str]) -> Iterator[CostChange]:
@@ -453,19 +436,3 @@ def _changed_costs(one: Inference, two: Inference, pairs: Mapping[str, str]) -> 
             continue
         if a != b:
             yield CostChange(quantity, a, b, mine.is_exact(quantity) and its.is_exact(quantity))
-
-
-def _type_of(constant: Constant) -> str:
-    return f"{DType(constant.data_type)}{list(constant.shape)}"
-
-
-def _element_difference(name: str, mine: Constant, its: Constant) -> WeightDifference:
-    differing = int((mine.plain != its.plain).sum())
-    dtype = DType(mine.data_type)
-    largest = None
-    if (dtype.is_float or dtype.is_integer) and dtype.has_dtype and dtype.dtype.itemsize == mine.plain.dtype.itemsize:
-        a, b = (np.asarray(each.plain).view(dtype.dtype).astype(np.float64) for each in (mine, its))
-        with np.errstate(invalid="ignore"):
-            gap = np.abs(a - b)
-        largest = float(np.nanmax(gap)) if not np.isnan(gap).all() else float("nan")
-    return WeightDifference(name, (differing, mine.plain.size), largest)

@@ -16,7 +16,6 @@ from gather_infer.equality.control_flow import attribute_name
 from gather_infer.equality.model_facts import ModelFacts
 from gather_infer.equality.terms import Operand
 from gather_infer.ir.graph import Graph, Node
-from gather_infer.node_ids import NodeId
 from gather_infer.symbolic import Dim, Expr, substitute, symbol
 from gather_infer.tensor import SymbolicTensor
 
@@ -33,7 +32,7 @@ class BodyComparison:
     """
 
     facts: ModelFacts
-    failing: Collection[NodeId]
+    failing: Collection[Node]
     read: Callable[[Graph, str], Operand]
     nodes: dict[Node, Node] = field(default_factory=dict)
     values: dict[tuple[Graph, str], tuple[Graph, str]] = field(default_factory=dict)
@@ -78,7 +77,7 @@ class BodyComparison:
         return (home, name) if constant is None else constant
 
     def _is_same_node(self, node: Node, match: Node) -> bool:
-        if (node.source in self.failing) != (match.source in self.failing):
+        if (node in self.failing) != (match in self.failing):
             return False
         if [attribute_name(node, body) for body in node.bodies] != [
             attribute_name(match, body) for body in match.bodies

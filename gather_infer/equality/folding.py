@@ -42,7 +42,14 @@ def folded(
 
 def constant_tensor(pool: TermPool, constant: Constant) -> Tensor:
     """A constant as a tensor of terms."""
-    return pool.constant(DType(constant.data_type), constant.plain)
+    return pool.interned(("elements", constant), lambda _: _tensor_of(pool, constant))
+
+
+def _tensor_of(pool: TermPool, constant: Constant) -> Tensor:
+    dtype, bits = DType(constant.data_type), constant.plain
+    axes = [axis for axis, size in enumerate(bits.shape) if size != 1]
+    grid = bits if len(axes) == bits.ndim else bits.reshape([bits.shape[axis] for axis in axes])
+    return pool.tensor(dtype, bits.shape, pool.from_grid(dtype, grid, axes) if bits.size else pool.nothing)
 
 
 def _elements(pool: TermPool, operand: Tensor | Source) -> Constant | None:

@@ -22,7 +22,7 @@ class Frame:
 
     def __init__(self, extents: Shape, facts: Scope) -> None:
         self.extents = extents
-        self.is_empty = any(isinstance(extent, int) and extent == 0 for extent in extents)
+        self.is_empty = 0 in extents
         self._facts = facts
         self._scope: Scope | None = None
         self.variables: tuple[Dim, ...] = tuple(
@@ -60,12 +60,13 @@ class Frame:
         return True
 
     def simplify(self, dim: Dim) -> Dim:
-        """The dim rebuilt with the facts of the frame."""
+        """The dim rebuilt with the facts of the frame; a rebuilt dim stays as it is."""
         if isinstance(dim, int) or dim.depth == 1:
             return dim
         found = self._simplified.get(dim)
         if found is None:
             found = self._simplified[dim] = simplify(dim, self.scope)
+            self._simplified[found] = found
         return found
 
 

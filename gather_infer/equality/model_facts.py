@@ -16,7 +16,7 @@ from gather_infer.equality.pool import TermPool
 from gather_infer.equality.signatures import NodeSignatures
 from gather_infer.equality.terms import Call, Operand, Tensor, Term
 from gather_infer.inference import Inference
-from gather_infer.ir.graph import Graph
+from gather_infer.ir.graph import Graph, Node
 from gather_infer.symbolic import Dim, Expr, known_le, substitute, symbol
 from gather_infer.symbolic.normal_form import Symbol
 from gather_infer.tensor import UNKNOWN, DType, Shape, SymbolicTensor, Value
@@ -100,12 +100,20 @@ class ModelFacts:
 
     def _raw(self, graph: Graph, name: str) -> Value | None:
         home = graph.defining_graph(name)
-        if home is None:
-            return None
-        scope = self._scopes.get(home)
-        if scope is None:
-            scope = self._scopes[home] = self.inference.scopes.get(home.path, {})
-        return scope.get(name)
+        return None if home is None else self._scope(home).get(name)
+
+    def results(self, node: Node) -> list[SymbolicTensor]:
+        """The facts about the outputs of a node, as `raw` returns them."""
+        scope = self._scope(node.graph)
+        found = [scope.get(name) for name in node.outputs]
+        return [fact if isinstance(fact, SymbolicTensor) else UNKNOWN for fact in found]
+
+    def _scope(self, graph: Graph) -> Mapping[str, Value]:
+        """The facts about the values that a graph defines."""
+        found = self._scopes.get(graph)
+        if found is None:
+            found = self._scopes[graph] = self.inference.scopes.get(graph.path, {})
+        return found
 
     def bounds(self, raw: SymbolicTensor) -> tuple[Dim, Dim | None] | None:
         """The bounds of the elements of an integer tensor that are at least 0, else None."""

@@ -210,16 +210,16 @@ def split(view: TermView, number: int) -> Tensor | None:
     """Output `number` of a Split."""
     data = view.operand(0)
     axis = None if data is None else view.axis(data.rank)
-    if data is None or axis is None or view.integer("num_outputs", len(view.results)) != len(view.results):
+    if data is None or axis is None or view.integer("num_outputs", len(view.shapes)) != len(view.shapes):
         return None
     if view.version >= 18 and not view.has(1) and view.attr("num_outputs") is None:
         return None  # onnxruntime refuses it
     begin: Dim = 0
-    for result in view.results[:number]:
-        if result.shape is None:
+    for before in view.shapes[:number]:
+        if before is None:
             return None
-        begin = begin + result.shape[axis]
-    shape = view.results[number].shape
+        begin = begin + before[axis]
+    shape = view.shapes[number]
     if shape is None:
         return None
     frame = view.pool.frame(shape)

@@ -8,6 +8,7 @@ in bounds or be one that the first model makes.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from onnx import FunctionProto, ValueInfoProto
@@ -56,18 +57,8 @@ class Obligations:
         self.dims = dims
         self._shared = shared_nodes(first.executed, second.executed)
         self._nodes = {node.source: node for graph in second.model.graphs.values() for node in graph.file_nodes}
-        failing = [node for node in first.executed if node.source in first.failing]
+        failing = [node for node in first.executed if node in first.failing]
         self._failing = nodes_like(failing, first.executed, second.executed)
-        self._accesses = {
-            key
-            for access in first.facts.inference.accesses
-            if (key := self._key(first, access)) is not None and not (access.addressing and access.addressing.may_skip)
-        }
-        self._disjunctions = {
-            frozenset(self._relation(first, relation) for relation in each.any_of)
-            for each in first.facts.inference.implied_constraints
-        }
-        self._required = self._requirements_of_bodies()
         self._dead = [*_dead_branches(second)]
 
     def open(self) -> Iterator[str]:
@@ -196,7 +187,23 @@ class Obligations:
                 return False
         return True
 
-    def _requirements_of_bodies(self) -> dict[Hashable, tuple[set[frozenset[Relation | None]], Scope]]:
+    @cached_property
+    def _accesses(self) -> set[tuple[Operand, Dim, object]]:
+        """The accesses of the first model that are made in each run."""
+        found = self.first.facts.inference.accesses
+        read = [each for each in found if not (each.addressing and each.addressing.may_skip)]
+        return {key for access in read if (key := self._key(self.first, access)) is not None}
+
+    @cached_property
+    def _disjunctions(self) -> set[frozenset[Relation | None]]:
+        """The requirements of the first model on sizes."""
+        return {
+            frozenset(self._relation(self.first, relation) for relation in each.any_of)
+            for each in self.first.facts.inference.implied_constraints
+        }
+
+    @cached_property
+    def _required(self) -> dict[Hashable, tuple[set[frozenset[Relation | None]], Scope]]:
         """The requirements of nodes in bodies of the first model on sizes, by the body, and the facts that follow.
 
         It holds in each run that executes the body, and in which the first model succeeds.

@@ -171,11 +171,14 @@ class TermPool:
         bounds: tuple[Dim, Dim | None] | None = None,
     ) -> Source:
         """Output number `output` of a call. Its type and shape are those with which it was first asked for."""
-        found = call.results.get(output)
-        if found is None:
-            found = Source(next(self._serials), dtype, shape, call=call, output=output, bounds=bounds)
-            call.results[output] = found
-        return found
+        return self.interned(
+            ("result", call, output),
+            lambda serial: Source(serial, dtype, shape, call=call, output=output, bounds=bounds),
+        )
+
+    def known_result(self, call: Call, output: int) -> Source | None:
+        """Output number `output` of a call, if it has been asked for."""
+        return self._interned.get(("result", call, output))
 
     # tensors
 
@@ -185,7 +188,7 @@ class TermPool:
 
     def pieced(self, dtype: DType | None, shape: Shape, axis: int, pieces: Sequence[tuple[Dim, Term]]) -> Tensor:
         held = tuple(pieces)
-        if any(isinstance(dim, int) and dim == 0 for dim in shape):
+        if 0 in shape:
             axis, held = 0, ((0, self.nothing),)
         elif len(held) == 1:
             axis, held = 0, ((shape[0] if shape else 1, held[0][1]),)
@@ -197,19 +200,8 @@ class TermPool:
         """A source of known shape as a tensor."""
         assert source.shape is not None, "the source has a known rank"
         frame = self.frame(source.shape)
-        return self.tensor(source.dtype, source.shape, self.select(source, frame.variables, frame))
-
-    def constant(self, dtype: DType, bits: npt.NDArray[Any]) -> Tensor:
-        """A tensor of constant elements, by their bits."""
-        if bits.size == 1:
-            return self.tensor(dtype, bits.shape, self.literal(dtype, bits_of(dtype, bits.reshape(-1)[0])))
-        source = self.array(dtype, bits)
-        return self.interned(("constant", source), lambda serial: self._whole_constant(dtype, bits))
-
-    def _whole_constant(self, dtype: DType, bits: npt.NDArray[Any]) -> Tensor:
-        axes = [axis for axis, size in enumerate(bits.shape) if size != 1]
-        grid = bits.reshape([bits.shape[axis] for axis in axes])
-        return self.tensor(dtype, bits.shape, self.from_grid(dtype, grid, axes) if bits.size else self.nothing)
+        term = self.nothing if frame.is_empty else self._element(source, frame.variables, frame)
+        return self.tensor(source.dtype, source.shape, term)
 
     def term_of(self, tensor: Tensor) -> Term:
         """The term of all elements of a tensor, several pieces closed."""
@@ -251,7 +243,11 @@ class TermPool:
         assert shape is not None, "the source has a known rank"
         if frame.is_empty:
             return self.nothing
-        place = tuple(0 if size == 1 else frame.simplify(dim) for dim, size in zip(index, shape, strict=True))
+        place = [0 if size == 1 else frame.simplify(dim) for dim, size in zip(index, shape, strict=True)]
+        return self._element(source, tuple(place), frame)
+
+    def _element(self, source: Source, place: tuple[Dim, ...], frame: Frame) -> Term:
+        """The element of a source at a position in simple dims, with 0 on axes of size 1; the frame is not empty."""
         if source.array is not None:
             return self._select_constant(source.dtype, source.array, place, frame)
         if source.listed:
@@ -360,7 +356,7 @@ class TermPool:
         """The term whose value is `grid` at the index variables of `axes`, which ascend."""
         grid, kept = without_repeated_axes(grid, axes)
         if not kept:
-            return self.literal(dtype, bits_of(dtype, grid.reshape(-1)[0]))
+            return self.literal(dtype, bits_of(grid.reshape(-1)[0]))
         if dtype in INTEGER_RANGE:
             number = affine(numbers_of(dtype, grid), [axis_symbol(axis) for axis in kept])
             if number is not None:
@@ -463,8 +459,11 @@ class TermPool:
             return term
         if frame.is_empty:
             return self.nothing
-        renames = shape is not None and frame.renames(index, shape)
         moved = frame.moved
+        known = moved.get((term, index))
+        if known is not None:
+            return known
+        renames = shape is not None and frame.renames(index, shape)
         pending = [term]
         while pending:
             top = pending[-1]

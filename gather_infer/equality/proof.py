@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from gather_infer.equality.access_facts import access_facts
+from gather_infer.equality.constants import ModelConstants
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.model_facts import Meanings, ModelFacts
 from gather_infer.equality.obligations import Obligations
@@ -24,7 +25,6 @@ from gather_infer.equality.terms import Operand
 from gather_infer.equality.translation import Translation
 from gather_infer.equality.transported_bounds import facts_of
 from gather_infer.inference import Inference
-from gather_infer.ir.constant import read_tensor
 from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_eq, known_le, product, substitute, symbol
 from gather_infer.symbolic.normal_form import Symbol
@@ -64,17 +64,24 @@ class Proof:
 class Prover:
     """Proofs about two models, each made on demand.
 
-    inputs  input of the first model -> input of the second
-    laws    the named laws that proofs may use
+    inputs     input of the first model -> input of the second
+    constants  those of both models
+    laws       the named laws that proofs may use
     """
 
     def __init__(
-        self, first: Inference, second: Inference, inputs: Mapping[str, str], laws: Collection[Law] = ()
+        self,
+        first: Inference,
+        second: Inference,
+        inputs: Mapping[str, str],
+        constants: tuple[ModelConstants, ModelConstants],
+        laws: Collection[Law] = (),
     ) -> None:
         self.laws = frozenset(laws)
         self.first = first
         self.second = second
         self.inputs = inputs
+        self.constants = constants
         self.models = first.ir, second.ir
         self._access_facts = [*access_facts(first)]
         self.facts = self._facts()
@@ -123,9 +130,9 @@ class Prover:
         _equate(meanings.dims, self.first)
         names = self._names()
         facts = ModelFacts(self.first, meanings.dims, names[0], is_reference=True)
-        a = Translation(facts, self.models[0], meanings, opens_inexact, laws)
+        a = Translation(facts, self.models[0], self.constants[0], meanings, opens_inexact, laws)
         facts = ModelFacts(self.second, meanings.dims, names[1], is_reference=False)
-        b = Translation(facts, self.models[1], meanings, opens_inexact, laws)
+        b = Translation(facts, self.models[1], self.constants[1], meanings, opens_inexact, laws)
         for name, dim in meanings.dims.symbols.items():
             if free_symbols(dim) <= a.facts.renamed.keys():
                 a.facts.renamed[name] = dim
@@ -199,7 +206,8 @@ class Prover:
             if other not in its:
                 yield f"input {other} has no default in the second model, as it has in the first"
                 continue
-            one, two = read_tensor(self.first.model, mine[name]), read_tensor(self.second.model, its[other])
+            first, second = self.constants
+            one, two = first.initializer(first.main, name), second.initializer(second.main, other)
             if one is None or two is None or one.data_type != two.data_type or not np.array_equal(one.plain, two.plain):
                 yield f"input {other} has another default in the second model"
 

@@ -16,7 +16,7 @@ uninterpreted deterministic function of its attributes, operands and bodies.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -89,7 +89,6 @@ class Call:
 
     operands  a tensor, a source of unknown shape, or None for an operand that is left out
     bodies    of control flow: for each body the number of its parameters, its context in `TermPool`, and its outputs
-    results   its outputs, as far as they were asked for
     """
 
     serial: int
@@ -97,7 +96,6 @@ class Call:
     attributes: Attributes
     operands: tuple[Operand, ...]
     bodies: tuple[Body, ...] = ()
-    results: dict[int, Source] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

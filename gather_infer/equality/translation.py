@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
 from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
+from gather_infer.equality.constants import ModelConstants
 from gather_infer.equality.control_flow import attribute_name, is_single, is_skipped, taken_branch
 from gather_infer.equality.equal_bodies import BodyComparison
 from gather_infer.equality.executions import Execution
@@ -43,11 +43,11 @@ from gather_infer.equality.terms import (
 )
 from gather_infer.equality.view import TermView
 from gather_infer.ir import Model
-from gather_infer.ir.constant import Constant, read_attribute, read_tensor
+from gather_infer.ir.constant import Constant
 from gather_infer.ir.graph import Graph, Node
-from gather_infer.node_ids import MAIN, NodeId
+from gather_infer.node_ids import MAIN
 from gather_infer.symbolic import DimTooLarge, Expr, symbol
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
+from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 
 @dataclass(slots=True, eq=False)
@@ -55,17 +55,20 @@ class Translation:
     """One of the two models, translated.
 
     facts           about its values
+    constants       its constants
     opens_inexact   whether pointwise operators that runtimes round differently are opened
     laws            the named laws that may be used
     tensors         graph and name -> tensor, or source where the rank is unknown
     executed        each node -> what it does and when: nodes with the same fail in the same runs
-    failing         nodes that no runtime accepts, which are calls: graph and position
+    failing         nodes that no runtime accepts, which are calls
+    pool            that of `meanings`
     holder, depth   the node whose body is being translated, and the number of bodies around each other
     loops           operator and operands -> how many nodes with bodies have these, so far
     """
 
     facts: ModelFacts
     model: Model
+    constants: ModelConstants
     meanings: Meanings
     opens_inexact: bool
     laws: frozenset[Law]
@@ -73,17 +76,18 @@ class Translation:
     executed: dict[Node, Execution] = field(default_factory=dict)
     holder: Node | None = field(default=None, init=False)
     depth: int = field(default=0, init=False)
-    failing: set[NodeId] = field(default_factory=set)
+    failing: set[Node] = field(default_factory=set, init=False)
+    pool: TermPool = field(init=False)
     loops: Counter[Hashable] = field(default_factory=Counter, init=False)
     _known_tensors: dict[Hashable, Tensor] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        found = (each.location.node for each in self.facts.inference.diagnostics if each.is_failure)
-        self.failing = {(path.graph, path.position) for path in found if path is not None}
-
-    @property
-    def pool(self) -> TermPool:
-        return self.meanings.pool
+        self.pool = self.meanings.pool
+        found = [each.location.node for each in self.facts.inference.diagnostics if each.is_failure]
+        places = {(path.graph, path.position) for path in found if path is not None}
+        if places:
+            nodes = (node for graph in self.model.graphs.values() for node in graph.file_nodes)
+            self.failing = {node for node in nodes if node.source in places}
 
     # values
 
@@ -106,9 +110,8 @@ class Translation:
 
     def constant(self, graph: Graph, name: str) -> Constant | None:
         """The elements of an initializer that no caller can override."""
-        held = graph.initializers.get(name)
         inputs = self.facts.inference.inputs if graph.path == MAIN else graph.input_set
-        return None if held is None or name in inputs else read_tensor(self.facts.inference.model, held)
+        return None if name in inputs else self.constants.initializer(graph, name)
 
     def _unknown(self, graph: Graph, name: str) -> Source:
         """A value of which nothing is known, equal to no other."""
@@ -138,7 +141,7 @@ class Translation:
         self._name_elements([raw], [found])
 
     def _node(self, graph: Graph, node: Node) -> None:
-        constant = self._constant_of(node)
+        constant = self.constants.of_node(node) if node.is_constant else None
         if constant is not None:
             self.tensors[graph, node.outputs[0]] = constant_tensor(self.pool, constant)
             return
@@ -146,14 +149,14 @@ class Translation:
         while operands and operands[-1] is None:
             operands.pop()
         signature = self.meanings.signatures.of(node, operands)
-        raws = [self.facts.raw(graph, name) for name in node.outputs]
+        raws = self.facts.results(node)
         if node.bodies:
             self._compute(graph, node, operands, signature, raws)
             return
         key = signature.operator, signature.call_attributes(node, operands), tuple(operands), len(node.outputs)
         self.executed[node] = Execution(key, self.pool.context, self.holder)
         place = self.pool.context, key, tuple(map(bool, node.outputs))
-        if node.source in self.failing or not signature.is_deterministic:
+        if node in self.failing or not signature.is_deterministic:
             self._compute(graph, node, operands, signature, raws)
         elif not self._repeat(graph, node, place, raws):
             self._compute(graph, node, operands, signature, raws)
@@ -161,20 +164,13 @@ class Translation:
             if self.facts.conditional and any(self._is_conditional(raw) for raw in raws):
                 self.meanings.conditional.add(place)
 
-    def _constant_of(self, node: Node) -> Constant | None:
-        """The elements of a Constant node."""
-        if not node.is_constant or not node.proto.attribute:
-            return None
-        return read_attribute(self.facts.inference.model, node.proto.attribute[0])
-
     def _repeat(self, graph: Graph, node: Node, place: Hashable, raws: Sequence[SymbolicTensor]) -> bool:
         """Whether another node does the same in the same runs; the results are then those of that node."""
         same = self.meanings.results.get(place)
         if same is None:
             return False
-        for raw, tensor in zip(raws, same, strict=True):
-            if raw.shape is not None and isinstance(tensor, Source):
-                return False
+        if any(isinstance(tensor, Source) and raw.shape is not None for raw, tensor in zip(raws, same, strict=True)):
+            return False
         for raw, tensor in zip(raws, same, strict=True):
             if isinstance(tensor, Tensor) and not self.facts.is_shape(raw.shape):
                 self._adopt(raw, tensor.shape, place)
@@ -214,17 +210,17 @@ class Translation:
         raws: Sequence[SymbolicTensor],
     ) -> None:
         """Set the outputs of a node."""
-        if node.op_type == "Reshape" and not node.domain and node.source not in self.failing:
+        if node.op_type == "Reshape" and not node.domain and node not in self.failing:
             name_inferred_size(self.facts, self.meanings, graph, node)
-        known = [self._known(raw) for raw in raws]
+        known = [None if raw.values is None else self._known(raw) for raw in raws]
         if all(found is not None or not name for found, name in zip(known, node.outputs, strict=True)):
             if node.bodies:  # they are executed, and may fail
-                self._call(graph, node, signature, self._view(graph, node, operands, signature, raws), raws)
+                self._call(graph, node, signature, self._view(node, operands, signature, raws), raws)
             self._set(graph, node, known)
             return
-        view = self._view(graph, node, operands, signature, raws)
-        if node.source not in self.failing and all(
-            result.shape is not None for result, name in zip(view.results, node.outputs, strict=True) if name
+        view = self._view(node, operands, signature, raws)
+        if node not in self.failing and all(
+            shape is not None for shape, name in zip(view.shapes, node.outputs, strict=True) if name
         ):
             try:
                 opened = self._opened(view, signature)
@@ -236,7 +232,7 @@ class Translation:
                 self._set(graph, node, opened)
                 self._name_elements(raws, opened)
                 return
-        found = None if node.source in self.failing else folded(self.pool, node, operands, raws)
+        found = None if node in self.failing else folded(self.pool, node, operands, raws)
         if found is not None:
             self._set(graph, node, found)
             return
@@ -266,28 +262,11 @@ class Translation:
         return found
 
     def _view(
-        self,
-        graph: Graph,
-        node: Node,
-        operands: Sequence[Operand],
-        signature: NodeSignature,
-        raws: Sequence[SymbolicTensor],
+        self, node: Node, operands: Sequence[Operand], signature: NodeSignature, raws: Sequence[SymbolicTensor]
     ) -> TermView:
-        results = [
-            SymbolicTensor(raw.dtype, self.facts.shape(raw.shape)) if name else SymbolicTensor()
-            for raw, name in zip(raws, node.outputs, strict=True)
-        ]
-
-        def read(index: int) -> Value | None:
-            return self.facts.fact(graph, node.inputs[index])
-
-        def load(index: int) -> Any:
-            name = node.inputs[index]
-            home = graph.defining_graph(name) if name else None
-            constant = None if home is None else self.constant(home, name)
-            return None if constant is None else constant.to_indices()
-
-        return TermView(node, self.pool, operands, results, signature.attributes, read, load)
+        shapes = [self.facts.shape(raw.shape) for raw in raws]
+        dtype = raws[0].dtype if raws else None
+        return TermView(node, self.pool, operands, dtype, shapes, signature.attributes, self.facts.fact, self.constant)
 
     def _opened(self, view: TermView, signature: NodeSignature) -> list[Operand] | None:
         """The outputs by the map of the operator, or the pointwise operator; None if it is a call."""
@@ -339,8 +318,7 @@ class Translation:
         self, graph: Graph, node: Node, signature: NodeSignature, view: TermView, raws: Sequence[SymbolicTensor]
     ) -> None:
         operator, operands = signature.operator, view.operands
-        shape = raws[0].shape if len(raws) == 1 else None
-        if shape is not None and self.facts.is_bound(shape) and node.source not in self.failing:
+        if len(raws) == 1 and view.shapes[0] is not None and node not in self.failing:
             reduction = REDUCTIONS.get(operator[:2])
             found = opened_by_law(view, operator, self.laws)
             if reduction is not None:
@@ -348,7 +326,7 @@ class Translation:
             if found is not None:
                 self._set(graph, node, [found])
                 return
-        if operator[:2] == ("", "If") and node.source not in self.failing:
+        if operator[:2] == ("", "If") and node not in self.failing:
             taken = taken_branch(self.pool, node, operands[0])
             equal = self._equal_branches(node, operands[0]) if taken is None else None
             if equal is not None:
@@ -387,13 +365,13 @@ class Translation:
                 self.tensors[graph, name] = self._result(call, at, raws[at]) if initial is None else initial
 
     def _result(self, call: Call, output: int, raw: SymbolicTensor) -> Operand:
-        known = call.results.get(output)
+        known = self.pool.known_result(call, output)
         if known is not None and known.shape is not None:
             self._adopt(raw, known.shape, (call, output))
         for axis, dim in enumerate(raw.shape or ()):
             if self.facts.lacks_meaning(dim):
                 self.facts.name(self.meanings.sizes, (call, output, axis), dim, f"\2{call.serial}.{output}.{axis}")
-        shape = self.facts.shape(raw.shape) if raw.shape is not None and self.facts.is_bound(raw.shape) else None
+        shape = self.facts.shape(raw.shape)
         if known is None and self._is_conditional(raw):
             self.meanings.conditional.add((call, output))
         source = self.pool.result(call, output, raw.dtype, shape, self.facts.bounds(raw))
@@ -428,7 +406,7 @@ class Translation:
         if found is not None:
             return found
         node = graph.producers[name][0] if name in graph.producers else None
-        constant = self.constant(graph, name) if node is None else self._constant_of(node)
+        constant = self.constant(graph, name) if node is None else self.constants.of_node(node)
         return None if constant is None else constant_tensor(self.pool, constant)
 
     def _repeat_body(self, equal: BodyComparison) -> None:

@@ -12,9 +12,10 @@ from gather_infer.equality.frames import Frame
 from gather_infer.equality.pieces import rearranged
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.terms import Operand, Tensor, Term
-from gather_infer.ir.graph import Node
+from gather_infer.ir.constant import Constant
+from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_facts import NodeFacts
-from gather_infer.tensor import DType, Shape, SymbolicTensor, Value
+from gather_infer.tensor import DType, Shape, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +23,21 @@ class TermView(NodeFacts):
     """A node with its operands as tensors of terms.
 
     operands    per input; None for an input that is left out
-    results     types and shapes of the outputs, in the symbols of the proof
+    dtype       the element type of the first output
+    shapes      of the outputs, in the symbols of the proof
     attributes  with the defaults of the operator
-    read        position of an input -> the fact about it, in the symbols of the proof
-    load        position of an input -> its elements if it is an integer constant
+    known       graph and name of a value -> the fact about it, in the symbols of the proof
+    constant    graph and name of a value -> its elements if they are constant
     """
 
     node: Node
     pool: TermPool
     operands: Sequence[Operand]
-    results: Sequence[SymbolicTensor]
+    dtype: DType | None
+    shapes: Sequence[Shape | None]
     attributes: Mapping[str, Any]
-    read: Callable[[int], Value | None]
-    load: Callable[[int], npt.NDArray[Any] | None]
+    known: Callable[[Graph, str], Value | None]
+    constant: Callable[[Graph, str], Constant | None]
 
     @property
     def version(self) -> int:
@@ -44,10 +47,14 @@ class TermView(NodeFacts):
         return self.attributes.get(name, default)
 
     def value(self, index: int) -> Value | None:
-        return self.read(index) if index < len(self.node.inputs) and self.node.inputs[index] else None
+        name = self.node.inputs[index] if index < len(self.node.inputs) else ""
+        return self.known(self.node.graph, name) if name else None
 
     def array(self, index: int) -> npt.NDArray[Any] | None:
-        return self.load(index) if index < len(self.operands) else None
+        name = self.node.inputs[index] if index < len(self.operands) else ""
+        home = self.node.graph.defining_graph(name) if name else None
+        constant = None if home is None else self.constant(home, name)
+        return None if constant is None else constant.to_indices()
 
     def operand(self, index: int) -> Tensor | None:
         """Input `index` as a tensor of known rank, else None."""
@@ -55,14 +62,9 @@ class TermView(NodeFacts):
         return found if isinstance(found, Tensor) else None
 
     @property
-    def dtype(self) -> DType | None:
-        """The element type of the first output."""
-        return self.results[0].dtype
-
-    @property
     def result_shape(self) -> Shape:
         """The shape of the first output, whose rank is known."""
-        shape = self.results[0].shape
+        shape = self.shapes[0]
         assert shape is not None, "an operator of unknown rank is a call"
         return shape
 

@@ -110,6 +110,10 @@ DIFFERENT: dict[str, tuple[str, str, dict[str, Any]]] = {
         branches("y", "p", ("a", "t = Constant<value = int64[1] {3}>() r = Gather<axis=1>(x, t) a = Neg(r)"), ("b", "b = Exp(x)")),
         branches("y", "p", ("a", "t = Constant<value = int64[1] {3}>() q = Neg(x) a = Gather<axis=1>(q, t) u = Constant<value = int64[1] {4}>() v = Gather<axis=1>(q, u)"), ("b", "b = Exp(x)")), {"p": True, "x": np.ones((2, 4)), "w": np.ones((2, 4))},
     ),
+    "initializers of branches with one name": (
+        "y = If(p)<then_branch = g () => (a) <float c = {2}> { a = Mul(x, c) }, else_branch = h () => (b) <float c = {3}> { b = Mul(x, c) }>",
+        "y = If(p)<then_branch = g () => (a) <float c = {2}> { a = Mul(x, c) }, else_branch = h () => (b) <float c = {5}> { b = Mul(x, c) }>", {},
+    ),
     "a branch that some runs take fails": (
         "y = Neg(x)", f"{SIZE} {branches('y', 'c', ('a', 'a = Neg(x)'), ('b', f'{TO_77} b = Reshape(x, t)'))}", {},
     ),
