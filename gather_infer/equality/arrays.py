@@ -137,18 +137,18 @@ def numbers_of(dtype: DType, bits: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.where(signed > hi, signed - (hi - lo + 1), signed)
 
 
-def affine(numbers: npt.NDArray[Any], variables: Sequence[Expr]) -> Dim | None:
-    """`a + b*i + c*j + ...` if the numbers are affine in their positions, else None."""
+def affine(numbers: npt.NDArray[Any], place: Sequence[Dim]) -> Dim | None:
+    """`a + b*i + c*j + ...` at the position i, j, ... if the numbers are affine in their positions, else None."""
     origin = int(numbers[(0,) * numbers.ndim])
     if abs(origin) > 1 << 40:
         return None
     total: Dim = origin
     expected: Any = np.int64(origin)
-    for axis, variable in enumerate(variables):
+    for axis, position in enumerate(place):
         step = int(numbers[tuple(int(axis == k) for k in range(numbers.ndim))]) - origin
         if abs(step) > 1 << 40:
             return None
-        total = total + step * variable
+        total = total + step * position
         expected = expected + step * np.arange(numbers.shape[axis]).reshape(
             [-1 if axis == k else 1 for k in range(numbers.ndim)]
         )

@@ -3,7 +3,8 @@
 Reductions have their axes as an attribute, ascending, and no axes of size 1 in their place; one of a single integer is
 that integer. Recurrent operators have no
 initial state of zeros, which is what the specification assumes where there is none. A ScatterND that writes the same
-positions as the one before it reads the data of that one. Convolutions and poolings have no implied attributes.
+positions as the one before it reads the data of that one. A Slice to the end of an axis has no other end. Convolutions
+and poolings have no implied attributes.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from gather_infer.equality.operators import normalized, without_defaults
 from gather_infer.equality.terms import Attributes, Call, Literal, Operand, Operator, Select, Tensor, axis_symbol
 from gather_infer.equality.view import TermView
 from gather_infer.ir.graph import Node
-from gather_infer.symbolic import Dim
-from gather_infer.tensor import static_dims
+from gather_infer.symbolic import Dim, known_le
+from gather_infer.tensor import INTEGER_RANGE, DType, static_dims
 
 Bounds: TypeAlias = "tuple[Dim, Dim | None] | None"
 Reduction: TypeAlias = Callable[[TermView, Operator, Bounds], "Tensor | None"]
@@ -76,6 +77,9 @@ REDUCTIONS["", "ArgMax"] = REDUCTIONS["", "ArgMin"] = _arg_reduction
 _OF_ONE: Final = frozenset(("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin"))
 """Reductions that are the element itself where there is one; of integers: a sum of floats may lose the sign of -0.0."""
 
+END: Final = INTEGER_RANGE[DType.INT64][1]
+"""An end of a Slice behind every element."""
+
 _STATES: Final = {"LSTM": (5, 6), "GRU": (5,), "RNN": (5,)}
 """The inputs that are initial states."""
 
@@ -105,6 +109,25 @@ def without_overwritten(
             break
         data = call.operands[0]
     return data, indices, updates
+
+
+def with_open_ends(view: TermView, operator: Operator, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """The operands of a Slice with the largest integer in place of ends that are not before the end of an axis."""
+    data, ends = view.operand(0), view.elements(2) if operator[:2] == ("", "Slice") and operator[2] >= 10 else None
+    if data is None or ends is None:
+        return operands
+    axes = view.integers_of(3) if view.has(3) else tuple(range(len(ends)))
+    if axes is None or len(axes) != len(ends):
+        return operands
+    pool = view.pool
+    opened = tuple(
+        END if known_le(data.shape[axis % data.rank], end, pool.facts) is True else end
+        for end, axis in zip(ends, axes, strict=True)
+    )
+    if opened == tuple(ends):
+        return operands
+    terms = tuple(pool.integer(DType.INT64, end) for end in opened)
+    return (*operands[:2], pool.whole(pool.listed_or_array(DType.INT64, (len(terms),), terms)), *operands[3:])
 
 
 def _call_of(operand: Operand) -> Call | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 from typing import Final
 from zlib import crc32
 
@@ -12,8 +13,10 @@ from gather_infer.symbolic import (
     Expr,
     Scope,
     evaluate,
+    floordiv,
     free_symbols,
     known_eq,
+    known_le,
     simplify,
     substitute,
     symbol,
@@ -44,16 +47,18 @@ class DimTable:
 
     def equate(self, left: Dim, right: Dim) -> None:
         """Use that two dims are equal in every run in which the first model does not fail."""
-        self.facts.add_fact(left - right)
-        self.facts.add_fact(right - left)
+        difference = _without_factors(left - right, self.facts)
+        self.facts.add_fact(difference)
+        self.facts.add_fact(-difference)
         for dim in (left, right):
             for atom in _quotients_of(dim):
                 self._quotients.setdefault(atom.num, []).append(atom)
         try:
-            left, right = _without_minus(substitute(left, self.symbols) - substitute(right, self.symbols))
+            difference = substitute(left, self.symbols) - substitute(right, self.symbols)
         except ZeroDivisionError:
             self.is_undefined = True
             return
+        left, right = _without_minus(_without_factors(difference, self.facts))
         if left == right:
             return
         if not isinstance(right, Symbol) and isinstance(left, Symbol):
@@ -134,6 +139,17 @@ class DimTable:
                 if times * atom.den == other.den and known_eq(atom, times * other, self.facts) is True:
                     return times * other
         return None
+
+
+def _without_factors(difference: Dim, facts: Scope) -> Dim:
+    """A dim that is 0 in the same runs: without the factors of all its terms that are at least 1."""
+    if isinstance(difference, int):
+        return difference
+    monomials = [monomial for monomial, _ in difference.terms]
+    for atom in monomials[0]:
+        if all(atom in monomial for monomial in monomials) and known_le(1, atom, facts) is True:
+            return _without_factors(floordiv(difference, atom, facts), facts)
+    return floordiv(difference, gcd(*(coefficient for _, coefficient in difference.terms)))
 
 
 def _without_minus(difference: Dim) -> tuple[Dim, Dim]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gather_infer.equality.terms import Term, axis_symbol
-from gather_infer.symbolic import Dim, Expr, Scope, simplify
+from gather_infer.equality.terms import Apply, Integer, Select, Term, axis_symbol
+from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, simplify
 from gather_infer.symbolic.normal_form import Symbol, terms_of
 from gather_infer.tensor import Shape
 
@@ -96,3 +96,26 @@ def range_of(dim: Dim, frame: Frame) -> range | None:
 def axes_of(dim: Dim) -> list[int]:
     """The axes whose index variables occur in a dim, ascending; not those inside symbols that stand for terms."""
     return sorted(int(name[1:]) for name in dim.symbols if is_axis_symbol(name)) if isinstance(dim, Expr) else []
+
+
+def axes_in(term: Term, index_terms: Mapping[str, tuple[Term, Dim | None]]) -> set[int]:
+    """The axes whose index variables a term reads, in terms that symbols in its indices stand for too."""
+    found: set[int] = set()
+    seen: set[Term] = set()
+    pending: list[Term] = [term]
+    while pending:
+        top = pending.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        dims: tuple[Dim, ...] = ()
+        if isinstance(top, Apply):
+            pending += top.operands
+        elif isinstance(top, Select):
+            dims = top.index
+        elif isinstance(top, Integer):
+            dims = (top.dim,)
+        for dim in dims:
+            found.update(axes_of(dim))
+            pending += [index_terms[name][0] for name in free_symbols(dim) if name in index_terms]
+    return found

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from gather_infer.equality.frames import Frame, range_of
 from gather_infer.equality.pieces import rearranged
 from gather_infer.equality.pointwise import applied, operands_broadcast
 from gather_infer.equality.pool import TermPool
 from gather_infer.equality.reshape import reshaped_index
 from gather_infer.equality.result import Law
-from gather_infer.equality.terms import Operator, Tensor
+from gather_infer.equality.terms import Call, Operator, Source, Tensor, Term
 from gather_infer.equality.view import TermView
 from gather_infer.errors import UsageError, close_match
 from gather_infer.symbolic import Dim, product
@@ -43,6 +44,31 @@ def opened_by_law(view: TermView, operator: Operator, laws: Collection[Law]) -> 
     if operator[:2] == ("", "Gemm") and Law.GEMM_BIAS in laws:
         return _gemm(view)
     return None
+
+
+def element_of_columns(
+    pool: TermPool, product: Source, call: Call, place: tuple[Dim, ...], frame: Frame
+) -> Term | None:
+    """An element of a product with a matrix, as one of the product with the columns that are read.
+
+    None if one column is read, which onnxruntime multiplies in another way, or all, or it is not known which.
+    """
+    data, weights = call.operands
+    columns = range_of(place[-1], frame) if place else None
+    if not isinstance(weights, Tensor) or weights.rank != 2 or columns is None or product.shape is None:
+        return None
+    number = len(columns)
+    if number < 2 or not isinstance(product.shape[-1], int) or number >= product.shape[-1]:
+        return None
+    shape = (weights.shape[0], number)
+    read = pool.frame(shape)
+    part = pool.tensor(
+        weights.dtype, shape, pool.at(weights, (read.variables[0], read.variables[1] + columns.start), read)
+    )
+    found = pool.result(
+        pool.call(call.operator, call.attributes, (data, part)), 0, product.dtype, (*product.shape[:-1], number)
+    )
+    return pool.select(found, (*place[:-1], place[-1] - columns.start), frame)
 
 
 def _rowwise(view: TermView, data: Tensor, weights: Tensor) -> Tensor | None:

@@ -9,30 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 from onnx import FunctionProto, ValueInfoProto
 
 from gather_infer.equality.control_flow import is_single
 from gather_infer.equality.dims import DimTable
 from gather_infer.equality.executions import body_of, nodes_like, shared_nodes
-from gather_infer.equality.frames import axes_of
+from gather_infer.equality.frames import axes_in
+from gather_infer.equality.implied_relations import Relation, holds
 from gather_infer.equality.operators import is_deprecated
 from gather_infer.equality.pieces import rearranged
-from gather_infer.equality.pool import TermPool
 from gather_infer.equality.reshape import reshaped_index
-from gather_infer.equality.terms import Apply, Integer, Operand, Select, Tensor, Term
+from gather_infer.equality.terms import Operand, Tensor
 from gather_infer.equality.translation import Translation
 from gather_infer.inference.result import Access
 from gather_infer.ir.graph import Graph, Node
 from gather_infer.node_ids import MAIN, GraphPath, NodePath
-from gather_infer.symbolic import Dim, Expr, Scope, free_symbols, known_eq, known_le, product, substitute
+from gather_infer.symbolic import Dim, Expr, Scope, known_eq, known_le, product, substitute
 from gather_infer.tensor import DType
 from gather_infer.validate import VerdictKind, verdict
 from gather_infer.validate.condition import Elements
-
-Relation: TypeAlias = tuple[Dim, str, Dim]
-"""left, `==` or `<=`, right"""
 
 _VECTORS: Final[Mapping[str, tuple[int, ...]]] = {
     "ConstantOfShape": (0,), "Pad": (1, 3), "Reshape": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,),
@@ -245,8 +242,7 @@ class Obligations:
         for relation in relations:
             if relation is None:
                 continue
-            left, kind, right = relation
-            if (known_eq if kind == "==" else known_le)(left, right, facts) is True:
+            if holds(relation, facts) is True:
                 return True
         return False
 
@@ -288,7 +284,7 @@ class Obligations:
         else:
             shape = indices.shape
             last = indices.rank
-        read = axes_in(pool, term)
+        read = axes_in(term, pool.index_terms)
         kept = [axis for axis in range(last) if axis in read or known_le(1, shape[axis], self.facts) is not True]
         kept = [axis for axis in kept if shape[axis] != 1]
         target = tuple(shape[axis] for axis in kept)
@@ -337,29 +333,6 @@ def _parameters(side: Translation) -> Iterator[tuple[Graph, str, DType]]:
             for value in graph.proto.input:
                 if value.type.tensor_type.elem_type:
                     yield graph, value.name, DType(value.type.tensor_type.elem_type)
-
-
-def axes_in(pool: TermPool, term: Term) -> set[int]:
-    """The axes whose index variables a term reads, in terms that its indices stand for too."""
-    found: set[int] = set()
-    seen: set[Term] = set()
-    pending: list[Term] = [term]
-    while pending:
-        top = pending.pop()
-        if top in seen:
-            continue
-        seen.add(top)
-        dims: tuple[Dim, ...] = ()
-        if isinstance(top, Apply):
-            pending += top.operands
-        elif isinstance(top, Select):
-            dims = top.index
-        elif isinstance(top, Integer):
-            dims = (top.dim,)
-        for dim in dims:
-            found.update(axes_of(dim))
-            pending += [pool.index_terms[name][0] for name in free_symbols(dim) if name in pool.index_terms]
-    return found
 
 
 def _same_elements(graph: Graph, name: str) -> str:

@@ -27,7 +27,8 @@ from gather_infer.equality.arrays import (
     spans,
     without_repeated_axes,
 )
-from gather_infer.equality.frames import Frame, is_axis_symbol, range_of
+from gather_infer.equality.constant_reads import canonical_read, positions_at
+from gather_infer.equality.frames import Frame, axes_in, is_axis_symbol
 from gather_infer.equality.terms import (
     Apply,
     Attributes,
@@ -58,6 +59,7 @@ MAX_KEYED: Final = 256
 SAMPLED_ELEMENTS: Final = 16
 
 _T = TypeVar("_T")
+Columns: TypeAlias = "Callable[[TermPool, Source, Call, tuple[Dim, ...], Frame], Term | None]"
 Applied: TypeAlias = "Callable[[TermPool, Apply, tuple[Term, ...], Frame], Term]"
 
 
@@ -67,7 +69,8 @@ class TermPool:
     facts      about the symbols of the models; a proof may use them
     applied    the pointwise operator of a term, applied to other operands in a frame, in normal form
     renamed    the same, where the operands are those of the term with other names of index variables
-    splits_columns   whether a product read at some of its columns is the product with these columns
+    columns     the element of a product that is read at some of its columns, by the product with these; None if that is
+                no law
     takes_zeros      whether a Where is taken to keep the sign of a zero, which onnxruntime drops in the second operand
     context    the body that is being translated; 0 for the main graph. Facts about its indices, and the sizes of its
                results, need not hold elsewhere: another run may not enter it
@@ -79,11 +82,11 @@ class TermPool:
         applied: Applied,
         renamed: Applied,
         *,
-        splits_columns: bool = False,
+        columns: Columns | None = None,
         takes_zeros: bool = False,
     ) -> None:
         self.facts = facts
-        self.splits_columns, self.takes_zeros = splits_columns, takes_zeros
+        self._columns, self.takes_zeros = columns, takes_zeros
         self._applied, self._renamed = applied, renamed
         self._interned: dict[Hashable, Any] = {}
         self._serials = count()
@@ -148,11 +151,26 @@ class TermPool:
             return self.array(dtype, np.array(grids, dtype=bits_dtype(dtype)).reshape(shape))
         return self.listed(dtype, shape, terms)
 
-    def closed(self, tensor: Tensor) -> Source:
-        """A tensor in several pieces as a source."""
+    def closed(self, tensor: Tensor) -> tuple[Source, list[int]]:
+        """A tensor in several pieces as a source, without axes that no element depends on; and the axes that it has."""
+        return self.interned(("closed", self.context, tensor), lambda _: self._closed(tensor))
+
+    def _closed(self, tensor: Tensor) -> tuple[Source, list[int]]:
+        read = {tensor.axis}.union(*(axes_in(term, self.index_terms) for _, term in tensor.pieces))
+        axes = sorted(read)
+        pieces = []
+        for length, term in tensor.pieces:
+            extents = tuple([length if axis == tensor.axis else size for axis, size in enumerate(tensor.shape)])
+            frame = self.frame(tuple([extents[axis] for axis in axes]))
+            index: list[Dim] = [0] * tensor.rank
+            for axis, variable in zip(axes, frame.variables, strict=True):
+                index[axis] = variable
+            pieces.append((length, self.move(term, tuple(index), frame, extents)))
+        shape = tuple([tensor.shape[axis] for axis in axes])
+        held = self.pieced(tensor.dtype, shape, axes.index(tensor.axis), pieces)
         return self.interned(
-            ("closed", tensor), lambda serial: Source(serial, tensor.dtype, tensor.shape, pieces=tensor)
-        )
+            ("closed source", held), lambda serial: Source(serial, tensor.dtype, shape, pieces=held)
+        ), axes
 
     def call(
         self, operator: Operator, attributes: Attributes, operands: tuple[Operand, ...], bodies: tuple[Body, ...] = ()
@@ -207,13 +225,16 @@ class TermPool:
         """The term of all elements of a tensor, several pieces closed."""
         if tensor.term is not None:
             return tensor.term
-        return self._selected(self.closed(tensor), self.frame(tensor.shape).variables)
+        source, axes = self.closed(tensor)
+        variables = self.frame(tensor.shape).variables
+        return self._selected(source, tuple([variables[axis] for axis in axes]))
 
     def at(self, tensor: Tensor, index: Sequence[Dim], frame: Frame) -> Term:
         """The element of a tensor at `index`, in dims of the index variables of `frame`."""
         if tensor.term is not None:
             return self.move(tensor.term, tuple(index), frame, tensor.shape)
-        return self.select(self.closed(tensor), tuple(index), frame)
+        source, axes = self.closed(tensor)
+        return self.select(source, tuple([index[axis] for axis in axes]), frame)
 
     # terms
 
@@ -258,8 +279,8 @@ class TermPool:
             found = self._select_piece(source.pieces, place, frame)
             if found is not None:
                 return found
-        if self.splits_columns and source.call is not None and source.call.operator[:2] == ("", "MatMul"):
-            part = self._select_columns(source, source.call, place, frame)
+        if self._columns is not None and source.call is not None and source.call.operator[:2] == ("", "MatMul"):
+            part = self._columns(self, source, source.call, place, frame)
             if part is not None:
                 return part
         found = self._selected(source, place)
@@ -267,28 +288,6 @@ class TermPool:
 
     def _selected(self, source: Source, place: tuple[Dim, ...]) -> Select:
         return self.interned(("select", source, place), lambda serial: Select(serial, source, place))
-
-    def _select_columns(self, product: Source, call: Call, place: tuple[Dim, ...], frame: Frame) -> Term | None:
-        """An element of a product with a matrix, as one of the product with the columns that are read.
-
-        None if one column is read, which onnxruntime multiplies in another way, or all, or it is not known which.
-        """
-        data, weights = call.operands
-        columns = range_of(place[-1], frame) if place else None
-        if not isinstance(weights, Tensor) or weights.rank != 2 or columns is None or product.shape is None:
-            return None
-        number = len(columns)
-        if number < 2 or not isinstance(product.shape[-1], int) or number >= product.shape[-1]:
-            return None
-        shape = (weights.shape[0], number)
-        read = self.frame(shape)
-        part = self.tensor(
-            weights.dtype, shape, self.at(weights, (read.variables[0], read.variables[1] + columns.start), read)
-        )
-        found = self.result(
-            self.call(call.operator, call.attributes, (data, part)), 0, product.dtype, (*product.shape[:-1], number)
-        )
-        return self.select(found, (*place[:-1], place[-1] - columns.start), frame)
 
     def _counted(self, term: Select, source: Source, frame: Frame) -> Term:
         """An element that is an integer >= 0, as a dim."""
@@ -323,10 +322,15 @@ class TermPool:
         axes = self._axes_behind(place, frame)
         sizes = None if axes is None else static_dims(tuple(frame.extents[axis] for axis in axes))
         if axes is not None and sizes is not None and prod(sizes) <= max(MAX_GRID, array.size):
-            grid = elements_at(array, place, axes, sizes, lambda name: self._index_grid(name, axes, frame))
+            grid = elements_at(
+                array, place, axes, sizes, lambda name: positions_at(*self.index_terms[name], axes, frame)
+            )
             if grid is not None:
                 return self.from_grid(dtype, grid, axes)
-        return self._selected(self.array(dtype, array), place)
+        elements, digits = canonical_read(array, place, frame)
+        if not digits:
+            return self.literal(dtype, bits_of(elements.reshape(-1)[0]))
+        return self._constant_at(dtype, elements, digits)
 
     def _axes_behind(self, place: tuple[Dim, ...], frame: Frame) -> list[int] | None:
         """The axes whose index variables a position depends on alone; None if it depends on more."""
@@ -343,26 +347,19 @@ class TermPool:
                 found.update(axes)
         return sorted(found)
 
-    def _index_grid(self, name: str, axes: Sequence[int], frame: Frame) -> npt.NDArray[np.int64] | None:
-        """The positions that a symbol for a constant index stands for, at all values of the index variables."""
-        term, size = self.index_terms[name]
-        grid = grid_of(term, axes, frame)
-        if grid is None or term.dtype is None or not isinstance(size, int):
-            return None
-        numbers = numbers_of(term.dtype, grid).astype(np.int64)
-        return np.where(numbers < 0, numbers + size, numbers)
-
     def from_grid(self, dtype: DType, grid: npt.NDArray[Any], axes: Sequence[int]) -> Term:
         """The term whose value is `grid` at the index variables of `axes`, which ascend."""
         grid, kept = without_repeated_axes(grid, axes)
         if not kept:
             return self.literal(dtype, bits_of(grid.reshape(-1)[0]))
-        if dtype in INTEGER_RANGE:
-            number = affine(numbers_of(dtype, grid), [axis_symbol(axis) for axis in kept])
-            if number is not None:
-                return self.integer(dtype, number)
-        source = self.array(dtype, np.ascontiguousarray(grid))
-        return self._selected(source, tuple([axis_symbol(axis) for axis in kept]))
+        return self._constant_at(dtype, grid, tuple([axis_symbol(axis) for axis in kept]))
+
+    def _constant_at(self, dtype: DType, grid: npt.NDArray[Any], place: tuple[Dim, ...]) -> Term:
+        """The element of constant elements at a position, which is an integer if they are affine in it."""
+        number = affine(numbers_of(dtype, grid), place) if dtype in INTEGER_RANGE else None
+        if number is not None:
+            return self.integer(dtype, number)
+        return self._selected(self.array(dtype, np.ascontiguousarray(grid)), place)
 
     # integers
 
@@ -485,7 +482,7 @@ class TermPool:
                 place = tuple([self.move_dim(dim, index, frame, shape, renames=renames) for dim in top.index])
                 array = top.source.array
                 is_same = place == top.index and (array is None or spans(array, place, frame))
-                if is_same and not (self.splits_columns and top.source.call is not None):
+                if is_same and (self._columns is None or top.source.call is None):
                     moved[key] = top
                 elif array is not None and is_renamed(array, place, frame):
                     moved[key] = self._selected(top.source, place)

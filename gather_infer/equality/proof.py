@@ -15,7 +15,9 @@ import numpy as np
 from gather_infer.equality.access_facts import access_facts
 from gather_infer.equality.constants import ModelConstants
 from gather_infer.equality.dims import DimTable
+from gather_infer.equality.implied_relations import holds, relations_of
 from gather_infer.equality.model_facts import Meanings, ModelFacts
+from gather_infer.equality.named_laws import element_of_columns
 from gather_infer.equality.obligations import Obligations
 from gather_infer.equality.pointwise import applied_again, renamed
 from gather_infer.equality.pool import TermPool
@@ -26,7 +28,7 @@ from gather_infer.equality.translation import Translation
 from gather_infer.equality.transported_bounds import facts_of
 from gather_infer.inference import Inference
 from gather_infer.node_ids import MAIN
-from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_eq, known_le, product, substitute, symbol
+from gather_infer.symbolic import Dim, Fuel, Scope, free_symbols, known_le, product, substitute, symbol
 from gather_infer.symbolic.normal_form import Symbol
 from gather_infer.tensor import SymbolicTensor
 
@@ -123,7 +125,7 @@ class Prover:
             self._facts(),
             applied_again,
             renamed,
-            splits_columns=Law.COLUMNS in laws,
+            columns=element_of_columns if Law.COLUMNS in laws else None,
             takes_zeros=opens_inexact,
         )
         meanings = Meanings(pool, DimTable(pool.facts), names_sizes, self._signatures)
@@ -242,7 +244,7 @@ class Prover:
         zero.add_fact(-size)
         for _ in range(2):
             for constraint in self.first.implied_constraints:
-                left = [one for one in constraint.any_of if _holds(one, zero) is not False]
+                left = [one for one in constraint.any_of if holds(one, zero) is not False]
                 if len(left) == 1:
                     low, relation, high = left[0]
                     zero.add_fact(high - low)
@@ -251,14 +253,9 @@ class Prover:
         return zero
 
 
-def _holds(relation: tuple[Dim, str, Dim], facts: Scope) -> bool | None:
-    left, kind, right = relation
-    return known_eq(left, right, facts) if kind == "==" else known_le(left, right, facts)
-
-
 def _equate(dims: DimTable, inference: Inference) -> None:
     """Use the equations that hold in every run in which the model succeeds; short ones first, which simplify others."""
-    equations = [(each.left, each.right) for each in inference.constraints if each.relation == "=="]
+    equations = [(left, right) for left, relation, right in relations_of(inference) if relation == "=="]
     for left, right in sorted(equations, key=lambda sides: sum(_size(side) for side in sides)):
         dims.equate(left, right)
 

@@ -15,7 +15,13 @@ from operator import itemgetter
 
 import numpy as np
 
-from gather_infer.equality.canonical_calls import REDUCTIONS, call_attributes, without_overwritten, without_zero_state
+from gather_infer.equality.canonical_calls import (
+    REDUCTIONS,
+    call_attributes,
+    with_open_ends,
+    without_overwritten,
+    without_zero_state,
+)
 from gather_infer.equality.constants import ModelConstants
 from gather_infer.equality.control_flow import attribute_name, is_single, is_skipped, taken_branch
 from gather_infer.equality.equal_bodies import BodyComparison
@@ -350,7 +356,8 @@ class Translation:
             keyed = call_attributes(node, attributes, operands)
         if named:
             keyed = (*keyed, ("\0bodies", tuple(name for name, _ in named)))
-        call = self.pool.call(operator, keyed, without_overwritten(operator, keyed, operands), bodies)
+        operands = with_open_ends(view, operator, without_overwritten(operator, keyed, operands))
+        call = self.pool.call(operator, keyed, operands, bodies)
         if node.bodies:
             self.executed[node] = Execution(call, self.pool.context, self.holder)
         unchanged = operands[2:] if operator[:2] == ("", "Loop") and is_skipped(self.pool, operands) else ()

@@ -11,6 +11,7 @@ from typing import Final
 
 from onnx import ModelProto
 
+from gather_infer.equality.implied_relations import relations_of
 from gather_infer.inference import Inference
 from gather_infer.inference.constraints.given import shaped_dims, symbols_of_inputs
 from gather_infer.inference.constraints.parse import read_inputs
@@ -27,9 +28,10 @@ _LARGEST: Final = 2**31 - 1
 def facts_of(inference: Inference) -> Scope:
     """The facts about input sizes in every run in which a model succeeds."""
     facts = inference.known.snapshot().child()
-    for constraint in inference.constraints:
-        if constraint.relation == "<=":
-            facts.add_fact(constraint.right - constraint.left)
+    for left, relation, right in relations_of(inference):
+        facts.add_fact(right - left)
+        if relation == "==":
+            facts.add_fact(left - right)
     for implied in inference.implied_constraints:  # as sizes are now known, which may be simpler than it was
         if len(implied.any_of) == 1 and not implied.runtime and implied.node.graph == MAIN:
             ((left, relation, right),) = implied.any_of

@@ -59,6 +59,22 @@ EQUAL: dict[str, tuple[str, str]] = {
         "(float[N, 2] x) => (y) <int64[2] s = {1, 1}> { n = Neg(x) a, b = Split<axis=1>(n, s) y = Concat<axis=1>(a, b) }",
         "(float[N, 2] x) => (y) { y = Neg(x) }",
     ),
+    "a Slice to the end of an axis": (
+        "(float[N, M] x, int64[2] s) => (y) <int64[1] a = {3}> { n = Shape<start=1>(x) h = Shape<end=1>(x) m = Max(h, a) f = Concat<axis=0>(m, n) y = Slice(x, s, f) }",
+        "(float[N, M] x, int64[2] s) => (y) <int64[2] e = {9223372036854775807, 9223372036854775807}> { y = Slice(x, s, e) }",
+    ),
+    "a Slice backwards": (
+        "(float[N, M] x, int64[1] s) => (y) <int64[1] one = {1}, int64[1] back = {-1}> { e = Shape<start=1>(x) y = Slice(x, s, e, one, back) }",
+        "(float[N, M] x, int64[1] s) => (y) <int64[1] one = {1}, int64[1] back = {-1}, int64[1] e = {9223372036854775807}> { y = Slice(x, s, e, one, back) }",
+    ),
+    "axes of size 1 behind a Concat": (
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) c = Concat<axis=1>(x, e) u = Unsqueeze(c, a) y = Reshape(u, m) }",
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) c = Concat<axis=1>(x, e) y = Reshape(c, m) }",
+    ),
+    "copies of a Concat": (
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) c = Concat<axis=1>(x, e) u = Unsqueeze(c, two) v = Expand(u, five) y = Reshape(v, m) }",
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) u = Unsqueeze(x, two) v = Expand(u, five) f = Unsqueeze(e, two) g = Expand(f, five) c = Concat<axis=1>(v, g) y = Reshape(c, m) }",
+    ),
     "comparisons from the other side": (
         "(float[N] x, float[N] z) => (y, w) { y = Greater(x, z) w = GreaterOrEqual(x, z) }",
         "(float[N] x, float[N] z) => (y, w) { y = Less(z, x) w = LessOrEqual(z, x) }",
@@ -229,6 +245,26 @@ EQUAL: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 DIFFERENT: dict[str, tuple[str, str]] = {
+    "a Concat of which one part is repeated": (
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) c = Concat<axis=1>(x, e) u = Unsqueeze(c, two) v = Expand(u, five) y = Reshape(v, m) }",
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) f = Unsqueeze(e, two) g = Expand(f, five) c = Concat<axis=1>(z, g) y = Reshape(c, m) }",
+    ),
+    "the first row of a Concat": (
+        "(float[N, M] x) => (y, f) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[1] two = {2}, int64 zero = {0}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) c = Concat<axis=1>(x, e) f = Gather(x, zero) y = Reshape(c, m) }",
+        "(float[N, M] x) => (y, f) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[1] two = {2}, int64 zero = {0}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) f = Gather(x, zero) s = Shape(x) g = Expand(f, s) c = Concat<axis=1>(g, e) y = Reshape(c, m) }",
+    ),
+    "copies of a Concat in the other order": (
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) c = Concat<axis=1>(x, e) u = Unsqueeze(c, two) v = Expand(u, five) y = Reshape(v, m) }",
+        "(float[N, M] x, float[N, M, 5] z) => (y) <int64[1] m = {-1}, int64[2] a = {2, 3}, float[1, 1] p = {7.0}, int64[3] five = {1, 1, 5}, int64[1] two = {2}> { n = Shape<end=1>(x) q = Concat<axis=0>(n, two) e = Expand(p, q) c = Concat<axis=1>(e, x) u = Unsqueeze(c, two) v = Expand(u, five) y = Reshape(v, m) }",
+    ),
+    "a Slice to the length of another axis": (
+        "(float[N, M] x, int64[1] s) => (y) <int64[1] a = {1}> { e = Shape<end=1>(x) y = Slice(x, s, e, a) }",
+        "(float[N, M] x, int64[1] s) => (y) <int64[1] a = {1}, int64[1] e = {9223372036854775807}> { y = Slice(x, s, e, a) }",
+    ),
+    "a Slice to the last element": (
+        "(float[N, M] x, int64[1] s) => (y) <int64[1] a = {1}> { n = Shape<start=1>(x) e = Sub(n, a) y = Slice(x, s, e, a) }",
+        "(float[N, M] x, int64[1] s) => (y) <int64[1] a = {1}, int64[1] e = {9223372036854775807}> { y = Slice(x, s, e, a) }",
+    ),
     "the first element cut off and joined at the end": (
         "(float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {1}, int64[1] c = {9223372036854775807}> { n = Neg(x) s = Slice(n, a, b) t = Slice(n, b, c) y = Concat<axis=0>(t, s) }",
         "(float[N] x) => (y) { y = Neg(x) }",

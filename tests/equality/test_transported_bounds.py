@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from gather_infer import DiffVerdict, diff
+from tests.equality.runs import are_equal, outputs_of, proved
 from tests.verification.models import model
 
 CONSTANTS = "<int64[2] m = {-1, 4}, int64 zero = {0}, int64[1] minus = {-1}, int64[1] four = {4}, int64 five = {5}>"
@@ -109,3 +112,23 @@ def test_a_bound_of_a_maximum(length: str, is_proved: bool) -> None:
     )
     second = model(f"{inputs} {numbers} {{ {WINDOWS} {LENGTH[length]} t = Concat<axis = 0>(l, n) z = Reshape(y, t) }}")
     assert diff(first, second, runs=0).is_proved is is_proved
+
+
+@pytest.mark.parametrize(("operands", "is_equal"), [("w, k", True), ("w", False)])
+def test_a_bound_that_follows_from_an_equation(operands: str, is_equal: bool) -> None:
+    """The MatMul needs s == t + 1, so that the Reshape to [-1, s, 4] is one to [b, s, 4]. If s == t, it may be 0."""
+    inputs = "(float[b, s, 4] x, float[3, s] u, float[t, 2] w, float[1, 2] k) => (y, f)"
+    nodes = f"c = Concat<axis = 0>({operands}) f = MatMul(u, c) {SHAPES}"
+    first = model(f"{inputs} {CONSTANTS} {{ {nodes} y = Reshape<allowzero = 1>(g, sh) }}")
+    inferred = INFERRED.replace("Reshape(", "Reshape<allowzero = 1>(")
+    second = model(f"{inputs} {CONSTANTS} {{ {nodes} {inferred} }}")
+    assert proved(first, second) is is_equal
+    different = 0
+    for b, s, t in product((0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3)):
+        feeds = {"x": np.arange(b * s * 4).reshape(b, s, 4), "u": np.ones((3, s)), "w": np.ones((t, 2))}
+        feeds["k"] = np.ones((1, 2))
+        outputs = outputs_of(first, feeds)
+        if outputs is not None:
+            others = outputs_of(second, feeds)
+            different += others is None or not are_equal(outputs, others)
+    assert bool(different) is not is_equal
