@@ -65,7 +65,13 @@ def placements(
     strides = [1] * len(target)
     for axis in range(len(target) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * target[axis + 1]
-    homes = [_homes(digit, target, strides) for digit in reversed(digits)]
+    homes: list[list[int]] = []
+    inner: tuple[_Digit, int] | None = None  # the next free size inside, and its home
+    for digit in digits:
+        beside = None if inner is None or inner[0].stride * inner[0].size != digit.stride else inner[1]
+        found_homes = _homes(digit, target, strides, beside)
+        homes.insert(0, found_homes)
+        inner = (digit, found_homes[0]) if found_homes else None
     for number, chosen in enumerate(choices(*homes)):
         if number == MAX_PLACEMENTS:
             return
@@ -78,13 +84,17 @@ def placements(
             yield tuple(factors for factors in found if factors is not None)
 
 
-def _homes(digit: _Digit, target: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The output axes that can hold a digit: an axis of its own, one that it is the outermost part of, others."""
+def _homes(digit: _Digit, target: Sequence[int], strides: Sequence[int], beside: int | None) -> list[int]:
+    """The output axes that can hold a digit: an axis of its own, one that it is the outermost part of, others.
 
-    def rank(axis: int) -> tuple[bool, bool, bool, int]:
+    beside   the axis that holds the free size next to it, such as the width beside a height
+    """
+
+    def rank(axis: int) -> tuple[bool, bool, bool, bool, int]:
         is_alone = target[axis] == digit.size and strides[axis] == digit.stride
         is_outermost = strides[axis] * target[axis] == digit.stride * digit.size
-        return not is_alone, axis == len(target) - 1 > 0, not is_outermost, axis  # the last axis is that of features
+        is_last = axis == len(target) - 1 > 0  # the last axis is that of features
+        return not is_alone, axis != beside, is_last, not is_outermost, axis
 
     found = [
         axis

@@ -258,8 +258,9 @@ class ConstantRows:
                 return None
             return inputs if axis < len(indices) - 1 and follow(1, axis) else None
         if op == "Expand":
-            held, target = shape_of(0), walk.array(inputs[1])
-            if held is None or target is None:
+            held = shape_of(0)
+            is_known = all(isinstance(size, int) or is_free(size, walk.freed) for size in shape)
+            if held is None or not is_known:
                 return None
             at = axis - (len(shape) - len(held))
             if at >= 0 and held[at] != 1:

@@ -29,6 +29,7 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.counterpart import Counterpart, counterpart
+from gather_infer.unfreezing.other_places import has_same_elements
 from gather_infer.unfreezing.requested_sizes import Request, is_of_rows, requested
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
@@ -171,32 +172,42 @@ def _followed(
     """The walk, and the node that blocks it.
 
     A size of 1 can stand in several places of a reshaped tensor. If a node blocks the walk, the last such choice before
-    it is made in another way, `MAX_WALKS` times at most; the first fault is the one that is reported.
+    it is made in another way, `MAX_WALKS` times at most; the first fault is the one that is reported. Rows are run, and
+    contradict a wrong place; a length is not, so that nothing may fit its other places, unless the elements are the
+    same.
     """
-    placements: dict[str, int] = {}
     first: Blocked | None = None
-    walks: list[UnfreezingWalk] = []
+    placements: dict[str, int] = {}
 
-    def begin(interpreter: Interpreter) -> None:
-        assert isinstance(interpreter, UnfreezingWalk), "it has this type"
-        prepare(interpreter)
-        interpreter.placements = placements
-        walks.append(interpreter)
+    def follow(places: Mapping[str, int]) -> tuple[UnfreezingWalk, Blocked | None]:
+        walks: list[UnfreezingWalk] = []
 
-    for _ in range(MAX_WALKS):
+        def begin(interpreter: Interpreter) -> None:
+            assert isinstance(interpreter, UnfreezingWalk), "it has this type"
+            prepare(interpreter)
+            interpreter.placements = places
+            walks.append(interpreter)
+
         try:
             interpret_once(opened, UnfreezingWalk, begin, dims=[f"{name}=1.." for name in freed], rules=rules)
         except Blocked as fault:
-            first = first or fault
-            name = next(
-                (n for n, count in reversed(walks[-1].ambiguous.items()) if placements.get(n, 0) + 1 < count), ""
-            )
-            if not name:
-                break
-            placements[name] = placements.get(name, 0) + 1
-        else:
-            return walks[-1], None
-    return walks[-1], first
+            return walks[0], fault
+        return walks[0], None
+
+    for _ in range(MAX_WALKS):
+        walk, fault = follow(placements)
+        if fault is None:
+            for name, others in walk.other_places.items():
+                for another, blocked in (follow({**placements, name: at}) for at in others):
+                    if blocked is None and not has_same_elements(walk, another):
+                        return walk, Blocked(f"value {name}", "more than one of its axes can hold a size of 1")
+            return walk, None
+        first = first or fault
+        name = next((n for n, count in reversed(walk.ambiguous.items()) if placements.get(n, 0) + 1 < count), "")
+        if not name:
+            break
+        placements[name] = placements.get(name, 0) + 1
+    return walk, first
 
 
 # the model that the walk reads

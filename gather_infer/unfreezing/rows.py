@@ -204,7 +204,8 @@ class _Check:
 
     def _length(self, symbol: str) -> tuple[list[int], list[str]]:
         """The sizes of a length that were run, and the faults: a failure, or other outputs at the old size."""
-        old, most = self.freed[symbol], self.upper_bounds.get(symbol, 64)
+        old = self.freed[symbol]
+        most = self.upper_bounds.get(symbol, max(64, old + 1))
         ran: list[int] = []
         for size in dict.fromkeys((old, *(n for n in (1, 2, 3, 5, old + 1, 2 * old + 1) if n <= most))):
             for attempt in range(_ATTEMPTS):

@@ -32,6 +32,7 @@ class SizeSamples:
     rows    the symbols of rows; another one is a length
     others  samples at which rows vary; lengths are small, at most the old ones
     other   the sizes of a second model; the old ones if there is none
+    of_lengths  the old sizes of rows, and other lengths
     larger  samples with lengths that differ from the old ones by multiples of what strides and windows usually are
     """
 
@@ -50,6 +51,10 @@ class SizeSamples:
             for shift in ((0,) if len(old) == 1 else (0, 1, 2))
             for at in range(len(SIZES))
         ]
+        self.of_lengths = Bindings(
+            {name: size if name in rows else size + STEP * (at + 1) for at, (name, size) in enumerate(old.items())},
+            primes,
+        )
         self._of_rows = [Bindings({n: each[n] if n in rows else old[n] for n in old}, primes) for each in self.others]
         self.larger = [
             Bindings(
@@ -62,24 +67,25 @@ class SizeSamples:
             for at in range(len(SIZES) if any(name not in rows for name in old) else 0)
         ]
 
-    def broken(self, any_of: Iterable[Relation]) -> bool:
+    def broken(self, any_of: Iterable[Relation], *, is_weight: bool = False) -> bool:
         """Whether no relation holds at some sample, although one holds at the old sizes.
 
         A length may have a smallest and a largest size, and has to be a multiple of another size where an axis is cut:
-        the contract of the result states these. A smallest size that is the old one says something about this size.
+        the contract of the result states these. A smallest size that is the old one says something about this size,
+        unless it is that of a weight, or 1: that something is left. Nor does a relation tell that an axis of 0 or 1
+        satisfies: behind strides all small sizes are 1.
         """
         relations = tuple(any_of)
         if not _holds(relations, self.old):
             return False
+        relations = tuple(r for r in relations if r[1:] not in (("==", 0), ("==", 1)) or _values_hold(r, self.old))
         if not all(_holds(relations, binding) for binding in self._of_rows):
             return True
+        if not any(operator != "==" for _, operator, _ in relations):
+            return not all(_holds(relations, binding) for binding in self.larger)
         if all(_holds(relations, binding) for binding in self.others):
             return False
-        loose = [r for r in relations if r[1] != "==" and not _values_hold((r[0], "==", r[2]), self.old)]
-        return not loose and (
-            any(operator != "==" for _, operator, _ in relations)
-            or not all(_holds(relations, binding) for binding in self.larger)
-        )
+        return not any(r[1] != "==" and (is_weight or r[0] == 1 or not _is_tight(r, self.old)) for r in relations)
 
 
 def _limited(size: int, most: int | None) -> int:
@@ -88,6 +94,11 @@ def _limited(size: int, most: int | None) -> int:
 
 def _holds(relations: Iterable[Relation], binding: Bindings) -> bool:
     return any(_values_hold(relation, binding) for relation in relations)
+
+
+def _is_tight(relation: Relation, binding: Bindings) -> bool:
+    left, _, right = relation
+    return _values_hold((left, "==", right), binding)
 
 
 def _values_hold(relation: Relation, binding: Bindings) -> bool:

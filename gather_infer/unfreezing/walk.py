@@ -37,8 +37,8 @@ from gather_infer.unfreezing.explained_constants import explained
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
-from gather_infer.unfreezing.samples import SizeSamples, values_of
-from gather_infer.unfreezing.windows import problem_of_resize, problem_of_window
+from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
+from gather_infer.unfreezing.windows import has_kernel_of_weights, problem_of_pad, problem_of_resize, problem_of_window
 
 Array = np.ndarray[Any, Any]
 _PLACING: Final = frozenset(
@@ -75,6 +75,7 @@ class UnfreezingWalk(Interpreter):
     counterpart  a second model at other sizes; None if there is none
     ambiguous   results of Reshapes that can hold a freed size of 1 in several places -> the number of places
     placements  which of them to take, the first one unless given
+    other_places  results of Reshapes that can hold a length in several places -> the numbers of those not taken
     placed   the nodes of the result, in order
     added    constants of the result
     readers  value of the file -> the nodes that read it
@@ -103,11 +104,13 @@ class UnfreezingWalk(Interpreter):
         self.sizes = ComputedSizes(self)
         self.ambiguous: dict[str, int] = {}
         self.placements: Mapping[str, int] = {}
+        self.other_places: dict[str, list[int]] = {}
         self._names = set(names)
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
         self._labels: list[str] = []
+        self._images: set[Shape] = set()  # sizes of images that the network has before tokens are made images again
         self.readers: dict[str, list[NodeProto]] = {}
 
     # the walk
@@ -185,6 +188,10 @@ class UnfreezingWalk(Interpreter):
         self.placed.append(Placed(node, self._position, is_new, reason))
         for name in filter(None, node.output):
             self.sizes.note(name)
+            fact = self.environment.values.get(name)
+            if isinstance(fact, SymbolicTensor) and node.op_type not in ("Reshape", "Flatten"):
+                self._images.add(self._image_of(fact.shape or ()))
+        self._images.discard(())
 
     def label(self, node: NodeProto) -> str:
         return f"node {node.name or f'{node.op_type}#{self._position}'} ({node.op_type})"
@@ -218,13 +225,13 @@ class UnfreezingWalk(Interpreter):
             if finding.severity is Severity.ERROR:
                 return finding.message
         for constraint in self.trail.since(mark, Constraint):
-            if self.samples.broken([(constraint.left, constraint.relation, constraint.right)]):
+            if self._is_broken(node, [(constraint.left, constraint.relation, constraint.right)]):
                 return f"requires {constraint}"
         for implied in self.trail.since(mark, ImpliedConstraint):
-            if self.samples.broken(implied.any_of):
+            if self._is_broken(node, implied.any_of):
                 return f"requires {implied}"
         problem = self._inner_problem(node, mark) if self._depends(node) else ""
-        problem = problem or problem_of_window(self, node)
+        problem = problem or problem_of_window(self, node) or problem_of_pad(self, node)
         if problem:
             return problem
         for name in filter(None, node.output):
@@ -237,6 +244,12 @@ class UnfreezingWalk(Interpreter):
             if depends:
                 self.dependent.add(name)
         return ""
+
+    def _is_broken(self, node: NodeProto, any_of: Sequence[Relation]) -> bool:
+        """Whether what a node requires is false at other sizes; it may require an image as large as its kernel."""
+        if not self.samples.broken(any_of):
+            return False
+        return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)
 
     def _inner_problem(self, node: NodeProto, mark: int) -> str:
         """A node inside a subgraph or function that reshapes or addresses an axis of a freed size; it is not edited."""
@@ -317,7 +330,17 @@ class UnfreezingWalk(Interpreter):
             self.ambiguous[name] = len(found)
             first = self.placements.get(name, 0)
             found = found[first:] + found[:first]
+            places = [[*values_of(map(dim_of, each), self.samples.of_lengths)] for each in found]
+            others = [(first + at) % len(found) for at, dims in enumerate(places) if dims != places[0]]
+            if others and other is None and self._image_of(tuple(map(dim_of, found[0]))) not in self._images:
+                self.other_places[name] = others
         return found
+
+    def _image_of(self, shape: Shape) -> Shape:
+        """The axes of a shape from the first length to the last one; () if there is only one."""
+        lengths = {name: size for name, size in self.freed.items() if name not in self.row_symbols}
+        free = [axis for axis, dim in enumerate(shape) if is_free(dim, lengths)]
+        return shape[free[0] : free[-1] + 1] if len(free) > 1 else ()
 
     def _named(self, axes: AxisFactors, shape: Shape) -> AxisFactors:
         """Axis factors with the symbols of the static shape where no freed size is."""

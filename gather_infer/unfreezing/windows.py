@@ -1,7 +1,8 @@
 """Windows that slide over the sizes of an image, and sizes of a Resize: what stands for the old size there.
 
-A kernel as large as its axis, and paddings that differ by one before a stride, as they are computed for the padding
-SAME, follow the size of the image in many networks. They are attributes, which are not edited: the model is refused.
+A kernel as large as its axis, paddings that differ by one before a stride, as they are computed for the padding SAME,
+and paddings at the end alone, which fill the image up to a multiple of a stride or window, follow the size of the image
+in many networks. They are attributes, which are not edited: the model is refused.
 """
 
 from __future__ import annotations
@@ -49,7 +50,68 @@ def problem_of_window(walk: UnfreezingWalk, node: NodeProto) -> str:
         before, after = pads[axis], pads[axis + len(spatial)]
         if strides[axis] > 1 and abs(after - before) == 1:
             return f"pads {before} and {after} before a stride of {strides[axis]}, which may depend on {dim}"
+        if _fills_up(walk, dim, before, after):
+            return f"pads {before} and {after}, which may fill {dim} up to a multiple"
     return ""
+
+
+def _fills_up(walk: UnfreezingWalk, dim: Expr, before: int, after: int) -> bool:
+    """Whether paddings may fill an axis up to a multiple of a stride: more at its end, after which its size is even.
+
+    An odd size is a multiple of a window at most. The Reshape that cuts windows states so in the contract, and with it
+    the sizes for which the padding is the right one. A padding to a size that another value has follows that size.
+    """
+    filled = dim + (after - max(before, 0))
+    if after <= max(before, 0) or dim.symbols <= walk.row_symbols or filled in walk.sizes.held():
+        return False
+    size = next(values_of([filled], walk.samples.old))
+    return size is None or size % 2 == 0
+
+
+def _is_before_stride(walk: UnfreezingWalk, node: NodeProto, axis: int) -> bool:
+    """Whether a node that reads the result slides a window by more than one along an axis."""
+    strides = (
+        list(a.ints)
+        for reader in walk.readers.get(node.output[0], ())
+        if reader.op_type in _WINDOWED
+        for a in reader.attribute
+        if a.name == "strides"
+    )
+    return any(axis >= 2 and each[axis - 2] > 1 for each in strides)
+
+
+def problem_of_pad(walk: UnfreezingWalk, node: NodeProto) -> str:
+    """Why the paddings of a Pad may depend on a length; "" if they do not."""
+    if node.op_type != "Pad" or node.domain not in ("", "ai.onnx") or walk.counterpart is not None:
+        return ""
+    fact = walk.environment.values.get(node.input[0])
+    pads = walk.array(node.input[1]) if len(node.input) > 1 else None
+    if not isinstance(fact, SymbolicTensor) or fact.shape is None:
+        return ""
+    numbers = next((list(a.ints) for a in node.attribute if a.name == "pads"), [] if pads is None else pads.tolist())
+    given = walk.array(node.input[3]) if len(node.input) > 3 and node.input[3] else None
+    axes = range(len(fact.shape)) if given is None else [int(a) % len(fact.shape) for a in given.ravel()]
+    for at, axis in enumerate(axes):
+        dim = fact.shape[axis]
+        if not isinstance(dim, Expr) or not is_free(dim, walk.freed) or len(numbers) != 2 * len(axes):
+            continue
+        before, after = numbers[at], numbers[at + len(axes)]
+        if abs(after - before) == 1 and min(before, after) >= 0 and _is_before_stride(walk, node, axis):
+            return f"pads {before} and {after} before a stride, which may depend on {dim}"
+        if _fills_up(walk, dim, before, after):
+            return f"pads {before} and {after}, which may fill {dim} up to a multiple"
+    return ""
+
+
+def has_kernel_of_weights(walk: UnfreezingWalk, node: NodeProto) -> bool:
+    """Whether the kernel of a Conv is a weight, whose size is one of the network, not one of the image.
+
+    A kernel of equal numbers takes a mean or a sum, as a pooling does whose kernel may be the whole image.
+    """
+    if node.op_type not in ("Conv", "QLinearConv", "ConvInteger") or node.domain not in ("", "ai.onnx"):
+        return False
+    kernel = walk.array(node.input[3 if node.op_type == "QLinearConv" else 1])
+    return kernel is not None and kernel.size > 0 and bool((kernel != kernel.flat[0]).any())
 
 
 def problem_of_resize(walk: UnfreezingWalk, node: NodeProto, shape: Shape) -> str:

@@ -25,8 +25,8 @@ FAULTS: Final = tuple(
     for each in (
         # walk
         ("walk", "if finding.severity is Severity.ERROR:", "if finding.severity is None:", "errors of a rule do not matter"),
-        ("walk", "if self.samples.broken([(constraint.left, constraint.relation, constraint.right)]):", "if not constraint:", "constraints do not matter"),
-        ("walk", "if self.samples.broken(implied.any_of):", "if not implied:", "implied constraints do not matter"),
+        ("walk", "if self._is_broken(node, [(constraint.left, constraint.relation, constraint.right)]):", "if not constraint:", "constraints do not matter"),
+        ("walk", "if self._is_broken(node, implied.any_of):", "if not implied:", "implied constraints do not matter"),
         ("walk", "        if wanted is not None:\n", "        if wanted is not None and not wanted:\n", "shapes decide where a Reshape has the size"),
         ("walk", "self.factors[name] = tuple(held[axis] for axis in perm)", "self.factors[name] = tuple(held)", "a Transpose keeps the order of the sizes"),
         ("walk", "return max(held, key=len, default=whole(dim))", "return whole(dim)", "merged axes are forgotten behind other operators"),
@@ -36,10 +36,12 @@ FAULTS: Final = tuple(
         ("walk", "if any(is_free(dim, self.freed) for dim in shape):\n", "if not shape:\n", "nodes in branches fit"),
         ("walk", "if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]", "if each", "the second model does not choose between places"),
         ("walk", "            inputs[position] = found\n        return self.with_inputs(node, inputs) if inputs else node", "        return node", "constants that differ are left as they are"),
+        ("walk", "return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)", "return True", "a kernel of weights may not be as large as the image"),
+        ("walk", " and self._image_of(tuple(map(dim_of, found[0]))) not in self._images:", ":", "tokens are not made an image again"),
         # axis_factors
         ("axis_factors", "    for factor in reversed([factor for axis in axes for factor in axis]):", "    for factor in [factor for axis in axes for factor in axis]:", "strides grow from the first axis"),
         ("axis_factors", "        if all(factors is not None for factors in found):\n", "        if found:\n", "a place that cuts a size is one"),
-        ("axis_factors", "return not is_alone, axis == len(target) - 1 > 0, not is_outermost, axis", "return axis", "the first axis that can hold a size does"),
+        ("axis_factors", "return not is_alone, axis != beside, is_last, not is_outermost, axis", "return axis", "the first axis that can hold a size does"),
         ("axis_factors", "digit.stride % strides[axis] == 0\n", "True\n", "a size can begin in the middle of an axis"),
         ("axis_factors", "sorted(digits, key=lambda each: -each.stride)", "sorted(digits, key=lambda each: each.stride)", "the innermost size of an axis is the first"),
         ("axis_factors", "return (*found, inner) if inner != 1 else tuple(found)", "return (inner, *found) if inner != 1 else tuple(found)", "a freed size is the innermost of its axis"),
@@ -57,6 +59,7 @@ FAULTS: Final = tuple(
         ("constant_rows", "        if len(dim.symbols) > 1 or not dim.symbols.isdisjoint(walk.image_symbols):\n            return None  # tables", "        if len(dim.symbols) > 2:\n            return None  # tables", "tables of images are cut"),
         ("constant_rows", "        walk.limit(dim, array.shape[axis])\n", "", "a table that is cut fits any length"),
         ("constant_rows", "found = walk.emit(\"Expand\", [walk.constant(first), walk.sizes.of_shape(shape)])", "found = walk.constant(first)", "rows are not repeated where the operator needs them"),
+        ("constant_rows", "            if held is None or not is_known:\n", "            if held is None or walk.array(inputs[1]) is None:\n", "an Expand to computed sizes is not followed"),
         # operand_edits
         ("operand_edits", "            again = with_row_numbers(walk, changed)\n", "            again = changed\n", "an edited node needs no row numbers"),
         ("operand_edits", "        if is_free(data.shape[-axis], walk.freed):\n", "        if not data.shape:\n", "an Expand keeps the old size"),
@@ -97,6 +100,18 @@ FAULTS: Final = tuple(
         ("windows", "if strides[axis] > 1 and abs(after - before) == 1:", "if strides[axis] > 1 and abs(after - before) == 9:", "paddings are numbers"),
         ("windows", "    if len(fitting) != 1:\n        return None\n", "    if not fitting:\n        return None\n", "any size that fits is that of a Resize"),
         ("windows", "return dim if dim.is_symbol else None", "return dim", "a size behind a stride is that of a Resize"),
+        ("windows", "bool((kernel != kernel.flat[0]).any())", "True", "a kernel that takes a mean is a weight"),
+        ("windows", "return size is None or size % 2 == 0", "return False", "paddings at the end are numbers"),
+        ("windows", " or filled in walk.sizes.held():", ":", "a padding to a size of the network is refused"),
+        ("windows", "            return f\"pads {before} and {after}, which may fill {dim} up to a multiple\"\n    return \"\"\n\n\ndef _fills", "            pass\n    return \"\"\n\n\ndef _fills", "paddings of a Conv at the end are numbers"),
+        ("windows", "abs(after - before) == 1 and min(before, after) >= 0 and", "abs(after - before) == 9 and", "paddings of a Pad before a stride are numbers"),
+        ("samples", "is_weight or r[0] == 1 or not", "is_weight or not", "strides may not leave one position"),
+        ("driver", "if blocked is None and not has_same_elements(walk, another):", "if blocked is False:", "a length of 1 may stand in several places"),
+        ("other_places", "    if not differing.isdisjoint(value.name for value in graph.output):\n        return False\n    touched", "    touched", "outputs of other shapes are equal"),
+        ("other_places", "return all(_has_same_order(walk, node) for node in touched for walk in (one, other))", "return True", "any node keeps the order"),
+        ("other_places", "    return moved == sorted(moved)\n", "    return True\n", "a Transpose keeps the order"),
+        ("samples", "    relations = tuple(r for r in relations if r[1:] not in ((\"==\", 0), (\"==\", 1)) or _values_hold(r, self.old))\n", "    pass\n", "an axis of 1 behind a stride tells that a table fits"),
+        ("samples", "return not all(_holds(relations, binding) for binding in self.larger)", "return False", "equal sizes of small images are equal"),
         ("samples", "        if not all(_holds(relations, binding) for binding in self._of_rows):\n            return True\n", "", "rows hold at the old size only"),
     )
 )  # fmt: skip

@@ -238,6 +238,49 @@ CASES |= {
         IMAGE,
         sizes=(2, 3, 4, 7),
     ),
+    "a kernel of weights that is as large as the image": Case(
+        "(float[1,1,2,3] x) => (float[1,1,1,1] y) <float[1,1,2,3] w = {1,2,3,4,5,6}> { y = Conv(x, w) }",
+        "(float[1,1,height,width] x) => (float[1,1,a,b] y) <float[1,1,2,3] w = {1,2,3,4,5,6}> { y = Conv(x, w) }",
+        IMAGE,
+        sizes=(2, 3, 5),
+    ),
+    "a state of zeros that has both sizes of the image": Case(
+        "(float[1,1,2,3] x) => (float[1,3,2,3] y) <float[1,2,2,3] z = {0,0,0,0,0,0,0,0,0,0,0,0}> "
+        "{ y = Concat<axis=1>(x, z) }",
+        "(float[1,1,height,width] x) => (float[1,3,height,width] y) { z = Sub(x, x) y = Concat<axis=1>(x, z, z) }",
+        IMAGE,
+    ),
+    "tokens of an image that is 1 high behind a stride": Case(
+        "(float[1,1,2,6] x) => (float[1,2,1,3] y) <float[2,1,2,2] w = {1,2,3,4,4,3,2,1}, int64[3] s = {1,2,-1}, "
+        "float[2,2] m = {1,2,3,4}, int64[4] u = {1,2,1,3}> "
+        "{ c = Conv<strides=[2,2]>(x, w) t = Reshape(c, s) p = Transpose<perm=[0,2,1]>(t) n = MatMul(p, m) "
+        "q = Transpose<perm=[0,2,1]>(n) y = Reshape(q, u) }",
+        "(float[1,1,height,width] x) => (float[1,2,a,b] y) <float[2,1,2,2] w = {1,2,3,4,4,3,2,1}, "
+        "float[2,2] m = {1,2,3,4}> "
+        "{ c = Conv<strides=[2,2]>(x, w) p = Transpose<perm=[0,2,3,1]>(c) n = MatMul(p, m) "
+        "y = Transpose<perm=[0,3,1,2]>(n) }",
+        IMAGE,
+        sizes=(2, 3, 4, 7),
+    ),
+    "a padding at the end after which the size is odd": Case(
+        "(float[1,1,4,4] x) => (float[1,1,5,4] y) <int64[8] p = {0,0,0,0,0,0,1,0}> { y = Pad(x, p) }",
+        "(float[1,1,height,width] x) => (float[1,1,a,width] y) <int64[8] p = {0,0,0,0,0,0,1,0}> { y = Pad(x, p) }",
+        IMAGE,
+    ),
+    "strides that leave one position": Case(
+        "(float[1,1,2,4] x) => (float[1,1,1,1] y) "
+        "{ m = MaxPool<kernel_shape=[1,1], strides=[2,2]>(x) y = GlobalAveragePool(m) }",
+        "(float[1,1,height,width] x) => (float[1,1,1,1] y) "
+        "{ m = MaxPool<kernel_shape=[1,1], strides=[2,2]>(x) y = GlobalAveragePool(m) }",
+        IMAGE,
+    ),
+    "a padding to a size that the network has": Case(
+        "(float[1,4,1] x) => (float[1,4,1] y) <int64[1] o = {1}, int64[1] e = {9223372036854775807}, "
+        "int64[6] p = {0,0,0,0,1,0}> { s = Slice(x, o, e, o) y = Pad(s, p) }",
+        "(float[1,seq,1] x) => (float[1,seq,1] y) <int64[1] o = {1}, int64[1] e = {9223372036854775807}, "
+        "int64[6] p = {0,0,0,0,1,0}> { s = Slice(x, o, e, o) y = Pad(s, p) }",
+        ("x.1=seq",),
+    ),
 }  # fmt: skip
 REFUSED = {
     "a table of positions in an image": (
@@ -268,6 +311,43 @@ REFUSED = {
         "{ y = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) }",
         ("x.2=height", "x.3=width"),
         "pads 0 and 1 before a stride of 2",
+    ),
+    "a kernel of equal numbers that is as large as the image": (
+        "(float[1,1,2,3] x) => (float[1,1,1,1] y) <float[1,1,2,3] w = {1,1,1,1,1,1}> { y = Conv(x, w) }",
+        IMAGE,
+        "requires 2 <= height",
+    ),
+    "a table of tokens of an image, behind a stride that is larger than small images": (
+        "(float[1,1,8,16] x) => (float[1,1,2] y) <int64[3] s = {1,1,2}, float[1,1,2] p = {1,5}> "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[8,8]>(x) t = Reshape(c, s) y = Add(t, p) }",
+        IMAGE,
+        "node Add#2 (Add): requires",
+    ),
+    "paddings of a Conv that may fill the image up to a multiple of 4": (
+        "(float[1,1,4,5] x) => (float[1,1,4,8] y) <float[1,1,3,3] w = {1,2,1,1,1,1,1,1,1}> "
+        "{ y = Conv<pads=[1,1,1,4]>(x, w) }",
+        IMAGE,
+        "pads 1 and 4, which may fill width up to a multiple",
+    ),
+    "a Pad that may fill the image up to a multiple of 4": (
+        "(float[1,1,4,5] x) => (float[1,1,4,8] y) <int64[2] p = {0,3}, float z = {0}, int64[1] a = {-1}> "
+        "{ y = Pad(x, p, z, a) }",
+        IMAGE,
+        "pads 0 and 3, which may fill width up to a multiple",
+    ),
+    "a Pad before a stride that may depend on the size": (
+        "(float[1,1,4,4] x) => (float[1,1,2,2] y) <int64[4] p = {0,0,1,1}, float z = {0}, int64[2] a = {2,3}> "
+        "{ q = Pad(x, p, z, a) y = MaxPool<kernel_shape=[3,3], strides=[2,2]>(q) }",
+        IMAGE,
+        "pads 0 and 1 before a stride, which may depend on height",
+    ),
+    "tokens as an image that is 1 high, or has all of them in one row": (
+        "(float[1,1,2,6] x) => (float[1,2,1,3] y) <float[2,1,2,2] w = {1,2,3,4,4,3,2,1}, int64[3] s = {1,2,-1}, "
+        "float[2,2] m = {1,2,3,4}, int64[4] u = {1,2,3,1}> "
+        "{ c = Conv<strides=[2,2]>(x, w) t = Reshape(c, s) p = Transpose<perm=[0,2,1]>(t) n = MatMul(p, m) "
+        "q = Transpose<perm=[0,2,1]>(n) y = Reshape(q, u) }",
+        IMAGE,
+        "more than one of its axes can hold a size of 1",
     ),
     "a Reshape in a branch": (
         "(float[2,7,4] x, bool c) => (float[2,7,2,2] y) <int64[4] s = {2,7,2,-1}> { y = If(c) <"
