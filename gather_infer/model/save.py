@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import filecmp
-import os
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 from google.protobuf.message import EncodeError
 from onnx import ModelProto, TensorProto
 
 from gather_infer.errors import ModelReadError, ModelWriteError, UsageError
-from gather_infer.model.external import data_file, is_external, location_error, reference_of, windows_name_error
+from gather_infer.model.external import is_external, reference_of
 from gather_infer.model.file import ModelFile, PathLike, open_model
 from gather_infer.model.lazy_tensors import LARGE_BYTES, Payload, restored
 from gather_infer.model.source import Region, SourceFile
 from gather_infer.model.staging import Staging
+from gather_infer.model.targets import (
+    check_data_directory,
+    check_data_name,
+    check_data_target,
+    check_target,
+    is_data_file,
+    is_same_file,
+    locations_of,
+)
 from gather_infer.model.tensors import externalizable_tensors, iter_tensors
 from gather_infer.model.wire import (
     MAX_MESSAGE_BYTES,
@@ -37,7 +45,6 @@ Companions: TypeAlias = "Callable[[ModelHashes], Mapping[Path, bytes]]"
 """A function from the hashes of a written model to the files that are written together with it."""
 
 STDOUT = "-"
-_IS_WINDOWS = os.name == "nt"
 _RAW = TENSOR_FIELDS["raw_data"]
 _MARK = b"location"  # key in `external_data` of every external tensor
 
@@ -123,7 +130,7 @@ def save(
     ModelReadError when payloads cannot be read any more; ModelWriteError when the output cannot be written.
     """
     if external_data is not None:
-        _check_data_name(external_data)
+        check_data_name(external_data)
     out = Path(out_path)
     if out_path == STDOUT or (out.exists() and not out.is_file() and not out.is_dir()):
         if external_data is not None:
@@ -131,9 +138,9 @@ def save(
         if companions is not None:
             raise UsageError(f"{out_path}: a stream cannot be written together with another file")
         return _save_stream(model, proto, out_path)
-    _check_target(model, out, in_place)
+    check_target(model, out, in_place)
     original = None if external_data is not None else _unedited_bytes(model, proto)
-    if original is not None and in_place and _is_same_file(out, model.path):
+    if original is not None and in_place and is_same_file(out, model.path):
         with Staging() as staging:
             written = _stage_companions(model, proto, out, companions, staging)
             staging.commit()
@@ -141,20 +148,24 @@ def save(
     plan = _plan(model, proto, embed=embed)
     with Staging() as staging:
         data: Path | None = None
+        moved: ModelProto | None = None
         if external_data is not None or (
             original is None and (plan is None or plan.content.nbytes > MAX_MESSAGE_BYTES)
         ):
             data = out.parent / (external_data or f"{out.name}.data")
-            _check_data_target(model, proto, out, data, in_place)
-            _check_data_directory(data, out)
+            check_data_target(model, proto, out, data, in_place)
+            check_data_directory(data, out)
             moved = _move_payloads(model, proto, data, staging, move_external=embed or external_data is not None)
             if moved is None:
                 data = None
             else:
-                plan = _plan(model, moved, staged=data.name)
+                plan = _plan(model, moved, staged=[data.name])
         if plan is None or (original is None and plan.content.nbytes > MAX_MESSAGE_BYTES):
             raise ModelWriteError(f"{out}: past {MAX_MESSAGE_BYTES} bytes even with external data")
         copied = () if embed else _stage_data_files(model, plan, out, data, staging)
+        _stage_interim(
+            model, proto if moved is None else moved, out, copied if data is None else (data, *copied), staging
+        )
         with staging.create(out) as file:
             if original is None:
                 plan.write(file)
@@ -181,9 +192,9 @@ def _stage_companions(
     hashes = staged_hashes(open_model(staging.place_of(out) or out), out, staging.place_of)
     files = companions(hashes)
     for path, content in files.items():
-        if _is_same_file(path, model.path) or _is_data_file(model, model.proto, path):
+        if is_same_file(path, model.path) or is_data_file(model, model.proto, path):
             raise UsageError(f"{path}: is a file of the input {model.name}")
-        if path.is_dir() or _is_same_file(path, out) or _is_data_file(model, proto, path):
+        if path.is_dir() or is_same_file(path, out) or is_data_file(model, proto, path):
             raise UsageError(f"{path}: cannot be written together with {out.name}")
         with staging.create(path) as file:
             file.write(content)
@@ -248,11 +259,13 @@ def _serialized(proto: ModelProto) -> bytes | None:
     return data
 
 
-def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: str | None = None) -> _WritePlan | None:
+def _plan(
+    model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: Collection[str] = ()
+) -> _WritePlan | None:
     """The pieces to write for `proto`; None when it exceeds protobuf's size limit.
 
     embed    write external data inline
-    staged   location of the data file that this save writes, which does not exist under that name yet
+    staged   locations of data files that this save writes, which do not exist under these names yet
 
     Raises ModelReadError when external data is missing.
     """
@@ -270,7 +283,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
         if payload is not None:
             return restored(message, payload, model.payload_region(found))
         location = reference_of(found).location
-        if location == staged:
+        if location in staged:
             return None
         region = model.region(found)
         assert region is not None, "external data has a region"
@@ -297,7 +310,7 @@ def _plan(model: ModelFile, proto: ModelProto, *, embed: bool = False, staged: s
             raise ModelWriteError(f"{model.name}: too unusual (groups, nesting) to write with large tensors") from None
         for external in filter(is_external, iter_tensors(proto)):
             location = reference_of(external).location
-            region = model.region(external) if location != staged else None
+            region = model.region(external) if location not in staged else None
             if region is not None:
                 regions[location] = region
         splice = None
@@ -360,7 +373,7 @@ def _stage_data_files(
     Returns the paths of the copies. Raises UsageError when a copy would overwrite the output, or a file with other
     content that is not a data file of the model now at `out`.
     """
-    if not plan.regions or (model.base_dir is not None and _is_same_file(out.parent, model.base_dir)):
+    if not plan.regions or (model.base_dir is not None and is_same_file(out.parent, model.base_dir)):
         return ()
     mine: set[str] | None = None
     copied = []
@@ -369,20 +382,20 @@ def _stage_data_files(
         target = out.parent / location
         if target in (out, data):
             raise UsageError(f"{target}: the name of a data file of {model.name}; choose another output")
-        if _is_same_file(target, source.path):
+        if is_same_file(target, source.path):
             continue
         if target.exists():
             if target.is_file() and filecmp.cmp(target, source.path, shallow=False):
                 continue
             if mine is None:
-                mine = _locations(out)
+                mine = locations_of(out)
             if location not in mine:
                 raise UsageError(f"{target}: exists, and differs from the data file of {model.name}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ModelWriteError(f"{target.parent}: {error.strerror}") from error
-        _check_data_directory(target, out)
+        check_data_directory(target, out)
         with staging.create(target) as file:
             for chunk in Region(source, 0, source.nbytes).chunks():
                 file.write(chunk)
@@ -390,86 +403,23 @@ def _stage_data_files(
     return tuple(copied)
 
 
-def _check_data_directory(data: Path, out: Path) -> None:
-    """Raise ModelWriteError unless `data` is below the directory of `out` or of the file that `out` links to.
-
-    Links in the path of `data` are resolved.
-    """
-    homes = (os.path.realpath(out.parent), os.path.dirname(os.path.realpath(out)))
-    if not any(Path(os.path.realpath(data)).is_relative_to(home) for home in homes):
-        raise ModelWriteError(f"{data}: leads out of the directory of {out.name}")
-
-
-def _locations(path: Path) -> set[str]:
-    """The locations of the external data of the model at `path`; empty if the file is missing or not a model."""
-    try:
-        model = open_model(path)
-        external = [t for t in iter_tensors(model.proto) if is_external(t) and model.payload(t) is None]
-        return {reference_of(tensor).location for tensor in external}
-    except ModelReadError:
-        return set()
-
-
-def _check_data_name(external_data: str) -> None:
-    # the model may be read on Windows, wherever it is written
-    fault = location_error(external_data) or windows_name_error(external_data)
-    if fault is None and os.path.basename(external_data) != external_data:
-        fault = "is not a plain file name"
-    if fault is not None or not external_data:
-        raise UsageError(f"external data file {external_data!r} {fault or 'has no name'}")
-
-
-def _check_target(model: ModelFile, out: Path, in_place: bool) -> None:
-    if _IS_WINDOWS and (fault := windows_name_error(out.name)) is not None:
-        raise UsageError(f"{out}: the name {fault}")
-    if out.is_dir():
-        raise UsageError(f"{out}: a directory, not a file to write")
-    if not out.parent.is_dir():
-        raise ModelWriteError(f"{out.parent}: no such directory")
-    if not in_place and _is_same_file(out, model.path):
-        raise UsageError(f"{out}: is the input, which only --in-place writes over")
-    if _is_data_file(model, model.proto, out):
-        raise UsageError(f"{out}: is a data file of {model.name}")
-    for joined in model.joined:
-        _check_target(joined, out, False)
-
-
-def _check_data_target(model: ModelFile, proto: ModelProto, out: Path, data: Path, in_place: bool) -> None:
-    if data == out or data.is_dir():
-        raise UsageError(f"{data}: cannot be the external data file of {out.name}")
-    for joined in model.joined:
-        _check_data_target(joined, joined.proto, out, data, False)
-    if _is_same_file(data, model.path):
-        raise UsageError(f"{data}: is the input, it cannot be the external data file of {out.name}")
-    replaced = in_place and _is_same_file(out, model.path)
-    if not replaced and (_is_data_file(model, model.proto, data) or _is_data_file(model, proto, data)):
-        raise UsageError(f"{data}: is a data file of {model.name}; choose another name for the external data")
-    if data.exists() and not replaced and not _belongs_to(data, out):
-        raise UsageError(f"{data}: exists and is no data file of {out}; choose another name for the external data")
-
-
-def _belongs_to(data: Path, out: Path) -> bool:
-    """Whether the model that is now at `out` has external data in the file `data`."""
-    try:
-        existing = open_model(out)
-        return _is_data_file(existing, existing.proto, data)
-    except ModelReadError:
-        return False
-
-
-def _is_data_file(model: ModelFile, proto: ModelProto, path: Path) -> bool:
-    if model.base_dir is None or not path.exists():
-        return False
-    for tensor in iter_tensors(proto):
-        if is_external(tensor) and model.payload(tensor) is None:
-            file = data_file(reference_of(tensor).location, model.base_dir, model.path)
-            if _is_same_file(path, file):
-                return True
-    return False
-
-
-def _is_same_file(path: Path, other: Path | None) -> bool:
-    try:
-        return other is not None and os.path.samefile(path, other)
-    except OSError:
-        return False
+def _stage_interim(model: ModelFile, proto: ModelProto, out: Path, files: Sequence[Path], staging: Staging) -> None:
+    """Stage an interim model for `out` if one of the staged data `files` replaces another, which the old model has."""
+    if not any(file.exists() for file in files):
+        return
+    names = {}
+    for file in files:
+        location = file.relative_to(out.parent).as_posix()
+        names[location] = PurePosixPath(location).with_name(staging.second_name(file)).as_posix()
+    interim = ModelProto()
+    interim.CopyFrom(proto)
+    for tensor in filter(is_external, iter_tensors(interim)):
+        for entry in tensor.external_data:
+            if entry.key == "location" and model.payload(tensor) is None:
+                location = PurePosixPath(entry.value).as_posix()
+                entry.value = names.get(location, entry.value)
+    plan = _plan(model, interim, staged=[*names.values(), *names])
+    assert plan is not None, "the model itself has a plan"
+    with staging.create(out) as output:
+        plan.write(output)
+    staging.make_interim()

@@ -27,9 +27,14 @@ class Staging:
     The end of the `with` block removes temporary files that were not renamed.
 
     pending   pairs of a temporary file and its target
+    interim   a model that refers to data files by their second names, and its target. `commit` renames it first, then
+              the data files, then the model, so the model has its data at every moment
+    seconds   temporary file -> its second name
     """
 
     pending: list[tuple[Path, Path]] = field(default_factory=list)
+    interim: tuple[Path, Path] | None = None
+    seconds: dict[Path, Path] = field(default_factory=dict)
 
     def __enter__(self) -> Staging:
         return self
@@ -37,7 +42,7 @@ class Staging:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for temporary, _ in self.pending:
+        for temporary, _ in (*self.pending, *([self.interim] if self.interim else [])):
             with suppress(OSError):
                 temporary.unlink()
 
@@ -67,6 +72,18 @@ class Staging:
         real = os.path.realpath(path)
         return next((temporary for temporary, place in self.pending if os.path.realpath(place) == real), None)
 
+    def second_name(self, path: Path) -> str:
+        """Another name for the new file at `path`, in its directory, which it has besides while `commit` runs."""
+        temporary = self.place_of(path)
+        assert temporary is not None, "the file is a new one"
+        second = path.with_name(f"{path.name}.gather-infer-{os.urandom(6).hex()}")
+        self.seconds[temporary] = second
+        return second.name
+
+    def make_interim(self) -> None:
+        """Make the file that was created last the interim one; the next one may have the same target."""
+        self.interim = self.pending.pop()
+
     def commit_first(self) -> None:
         """Make `commit` rename the file that was created last before all others."""
         self.pending.insert(0, self.pending.pop())
@@ -81,30 +98,40 @@ class Staging:
         with _signals_deferred():
             old = self._link_targets() if len(self.pending) > 1 else {}
             renamed, new = [], {path for _, path in self.pending if not path.exists()}
+            steps = [*([self.interim] if self.interim and self._link_seconds() else []), *self.pending]
             try:
-                for temporary, path in self.pending:
+                for temporary, path in steps:
                     os.replace(temporary, path)
                     renamed.append(path)
             except OSError as error:
-                path = self.pending[len(renamed)][1]
-                for done in renamed:
+                path = steps[len(renamed)][1]
+                for _, done in self.pending:
                     with suppress(OSError):
-                        if done in old:
+                        if done in old and done in renamed:
                             os.replace(old[done], done)
-                        elif done in new:
+                        elif done in new and done in renamed:
                             done.unlink()
                 raise ModelWriteError(f"{path}: {error.strerror}") from error
             finally:
-                for link in old.values():
+                for link in (*old.values(), *self.seconds.values()):
                     with suppress(OSError):
                         link.unlink()
             self.pending.clear()
+
+    def _link_seconds(self) -> bool:
+        """Give the files their second names; False where the file system has no links, and the interim file no use."""
+        try:
+            for temporary, second in self.seconds.items():
+                os.link(temporary, second)
+        except OSError:
+            return False
+        return True
 
     def _link_targets(self) -> dict[Path, Path]:
         """Target -> a second link to the file that is there, where the file system has links.
 
         It restores the file after an error. Besides, a rename then frees no blocks, which takes milliseconds for a
-        large file, and a process killed between two renames leaves a model and a data file that do not fit.
+        large file.
         """
         old: dict[Path, Path] = {}
         for temporary, path in self.pending:

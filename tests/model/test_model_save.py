@@ -468,23 +468,44 @@ def test_failed_rename_takes_the_new_data_file_back(tmp_path: Path, monkeypatch:
     assert files(tmp_path) == {"in.onnx"}
 
 
-def test_failed_rename_restores_the_old_data_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "call"), [("out.onnx", 1), ("w.bin", 1), ("out.onnx", 2)])
+def test_failed_rename_restores_the_old_data_file(
+    name: str, call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = open_model(write(everywhere(), tmp_path / "in.onnx"))
     save(model, edited(model), tmp_path / "out.onnx", external_data="w.bin")
     with (tmp_path / "w.bin").open("ab") as file:
         file.write(b"old")
     before = [(tmp_path / name).read_bytes() for name in ("out.onnx", "w.bin")]
+    calls = 0
 
     def replace(old: Path, new: Path) -> None:
-        if new.name == "out.onnx":
+        nonlocal calls
+        calls += new.name == name
+        if new.name == name and calls == call:
             raise PermissionError(13, "Permission denied")
         shutil.move(old, new)
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(ModelWriteError, match=r"out.onnx: Permission denied"):
+    with pytest.raises(ModelWriteError, match=rf"{name}: Permission denied"):
         save(model, edited(model), tmp_path / "out.onnx", external_data="w.bin")
     assert files(tmp_path) == {"in.onnx", "out.onnx", "w.bin"}
     assert [(tmp_path / name).read_bytes() for name in ("out.onnx", "w.bin")] == before
+
+
+def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proto = everywhere()
+    model = open_model(write(proto, tmp_path / "in.onnx"))
+    save(model, edited(model), tmp_path / "out.onnx", external_data="w.bin")
+
+    def link(old: Path, new: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    (tmp_path / "w.bin").write_bytes(b"")
+    save(model, edited(model), tmp_path / "out.onnx", external_data="w.bin")
+    assert files(tmp_path) == {"in.onnx", "out.onnx", "w.bin"}
+    assert_same_tensors(proto, loaded(tmp_path / "out.onnx"))
 
 
 def test_no_directory(tmp_path: Path) -> None:

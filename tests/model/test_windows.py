@@ -66,7 +66,7 @@ def test_data_files_get_names_that_windows_takes(name: str, tmp_path: Path) -> N
 
 def test_models_get_names_that_windows_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = with_weights(tmp_path)
-    monkeypatch.setattr(sys.modules["gather_infer.model.save"], "_IS_WINDOWS", True)
+    monkeypatch.setattr(sys.modules["gather_infer.model.targets"], "_IS_WINDOWS", True)
     for name in ("aux.onnx", "out.onnx.", "m.onnx "):
         with pytest.raises(UsageError, match="Windows"):
             optimize(path).save(tmp_path / name)
