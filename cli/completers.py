@@ -1,4 +1,4 @@
-"""Completion functions for shells: files, operators, codes, and the tensors of the model on the command line.
+"""Completion functions for shells: files, operators, codes, and names of the model on the command line.
 
 A shell may call them after every key, so they are fast, and they return no items on failure.
 """
@@ -6,7 +6,7 @@ A shell may call them after every key, so they are fast, and they return no item
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from click import Context, Parameter
@@ -17,6 +17,7 @@ from gather_infer.errors import GatherInferError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+    from onnx import ModelProto
 
     from gather_infer.model import ModelFile
 
@@ -71,6 +72,46 @@ def tensors(context: Context, parameter: Parameter, text: str) -> Items:
     from gather_infer.model.names import tensor_names
 
     return _with_prefix(text, tensor_names(model.proto))
+
+
+def inputs(proto: ModelProto) -> Iterable[str]:
+    return (value.name for value in proto.graph.input)
+
+
+def outputs(proto: ModelProto) -> Iterable[str]:
+    return (value.name for value in proto.graph.output)
+
+
+def nodes(proto: ModelProto) -> Iterable[str]:
+    """The labels of the nodes of the main graph."""
+    from gather_infer.model.paths import node_labels
+
+    return node_labels(proto.graph.node)
+
+
+def named_nodes(proto: ModelProto) -> Iterable[str]:
+    """The names of the nodes of all graphs and functions."""
+    from gather_infer.model.paths import bodies
+
+    return (node.name for _, body in bodies(proto) for node in body.node if node.name)
+
+
+def dims(proto: ModelProto) -> Iterable[str]:
+    """The symbols of the dims of all types."""
+    from gather_infer.editing.renaming import dim_texts
+    from gather_infer.symbolic import free_symbols
+
+    return (name for dim in dim_texts(proto).values() for name in free_symbols(dim))
+
+
+def names(known: Callable[[ModelProto], Iterable[str]], ending: str = "") -> Callable[[Context, Parameter, str], Items]:
+    """Completions by names of the model on the command line, each with `ending`; none if it cannot be read."""
+
+    def complete(context: Context, parameter: Parameter, text: str) -> Items:
+        model = _model(context)
+        return [] if model is None else _with_prefix(text, (f"{name}{ending}" for name in known(model.proto)))
+
+    return complete
 
 
 def _model(context: Context) -> ModelFile | None:

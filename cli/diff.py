@@ -25,11 +25,11 @@ MAX_REASONS = 6
 
 
 def _pairs(given: tuple[str, ...]) -> dict[str, str]:
-    """The values of --map, `first=second`. Raises UsageError for another text."""
+    """The values of --map, `first=second` or `first=`. Raises UsageError for another text."""
     found = {}
     for text in given:
         first, equals, second = text.partition("=")
-        if not equals or not first or not second:
+        if not equals or not first:
             raise click.UsageError(f"--map takes OUTPUT=OUTPUT, not {text!r}")
         found[first] = second
     return found
@@ -50,7 +50,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     section="Comparison",
     multiple=True,
     metavar="A=B",
-    help="Compare output A of the first model with output B of the second; by name without it.",
+    help="Compare output A of the first model with output B of the second; by name without it. A= leaves A out.",
 )
 @option("--prove", section="Comparison", is_flag=True, help="Exit with 1 unless equality is proved; make no runs.")
 @option(
@@ -58,7 +58,7 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     section="Comparison",
     type=FileName(),
     metavar="FILE",
-    help="Check a certificate that optimize, fold or freeze has written: compare the hashes of both files, and prove "
+    help="Check a certificate that another command has written: compare the hashes of both files, and prove "
     "again what it claims, with the facts that it was given. Exit with 1 if it does not hold.",
 )
 @option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from .saving import DRY_RUN_OF_EDITS, Target, dry_run_option, finish, output_opt
 if TYPE_CHECKING:
     from gather_infer.editing import EditResult
     from gather_infer.equality import Difference
+    from gather_infer.many.job import Save
     from gather_infer.verification.result import Verification
 
 
@@ -71,13 +73,23 @@ def write_edited(
     dry_run: bool,
     proof: Difference | None = None,
     verification: Verification | None = None,
+    certificate: str | None = None,
     kind: ResultKind[EditReport] = EDIT,
 ) -> int:
-    """Print the report and write the model, unless a proof or verification failed; return the exit code."""
+    """Print the report and write the model, unless a proof or verification failed; return the exit code.
+
+    certificate   a file for the certificate of the proof, which is written together with the model
+    """
     lines = console.lines_of(kind, EditReport(result, dry_run, verification, proof))
     is_wrong = (
         bool(result.refused)
         or (verification is not None and not verification.ok)
         or (proof is not None and not proof.is_proved)
     )
-    return finish(lines, result.save, None if dry_run else target, console, refused=is_wrong)
+    save: Save = result.save
+    if certificate is not None:
+        from gather_infer.equality.certificate import certificate_file
+
+        assert proof is not None, "the option implies a proof"
+        save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
+    return finish(lines, save, None if dry_run else target, console, refused=is_wrong)

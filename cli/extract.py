@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .completers import tensors
+from . import completers
 from .console import Console
 from .editing import arguments_of, editing_options, require_names, require_output, write_edited
 from .facts import Facts, facts_options
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     example="gather-infer extract fixtures/convnet-dynamo.onnx --outputs pooled -o out.onnx",
 )
 @model_argument()
-@option("--inputs", "starts", section="Cut", multiple=True, metavar="NAMES", shell_complete=tensors,
+@option("--inputs", "starts", section="Cut", multiple=True, metavar="NAMES", shell_complete=completers.tensors,
         help="Start at these tensors: names or globs, with commas. The default are the inputs of the model that are "
              "needed.")  # fmt: skip
-@option("--outputs", "ends", section="Cut", multiple=True, metavar="NAMES", shell_complete=tensors,
+@option("--outputs", "ends", section="Cut", multiple=True, metavar="NAMES", shell_complete=completers.tensors,
         help="End at these tensors: names or globs, with commas. The default are the outputs of the model.",
 )  # fmt: skip
 @option("--from-node", section="Cut", multiple=True, metavar="NAMES",
+        shell_complete=completers.names(completers.nodes),
         help="Start at the tensors that these nodes read from others: names or globs.")  # fmt: skip
 @option("--to-node", section="Cut", multiple=True, metavar="NAMES",
+        shell_complete=completers.names(completers.nodes),
         help="End at the tensors that others read from these nodes: names or globs.")  # fmt: skip
 @facts_options
 @editing_options(prove_option, verify_options, help="Write the subgraph to OUT.")

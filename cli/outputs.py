@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from .completers import tensors
+from . import completers
 from .console import Console
 from .editing import arguments_of, editing_options, require_names, require_output, write_edited
 from .facts import Facts, facts_options
 from .options import Command, model_argument, option
 from .saving import Target
-from .verification import prove_option, verify_options
+from .verification import prove_options, verify_options
 
 if TYPE_CHECKING:
     from gather_infer.verification.options import VerifyOptions
@@ -25,14 +24,16 @@ if TYPE_CHECKING:
     example="gather-infer outputs fixtures/convnet-dynamo.onnx --drop pooled -o out.onnx",
 )
 @model_argument()
-@option("--add", section="Outputs", multiple=True, metavar="NAMES", shell_complete=tensors,
+@option("--add", section="Outputs", multiple=True, metavar="NAMES", shell_complete=completers.tensors,
         help="Add these tensors to the outputs: names or globs, with commas.")  # fmt: skip
 @option("--keep", section="Outputs", multiple=True, metavar="NAMES",
+        shell_complete=completers.names(completers.outputs),
         help="Keep only these outputs of the model, and those of --add.")  # fmt: skip
-@option("--drop", section="Outputs", multiple=True, metavar="NAMES", help="Remove these outputs.")
+@option("--drop", section="Outputs", multiple=True, metavar="NAMES", help="Remove these outputs.",
+        shell_complete=completers.names(completers.outputs))  # fmt: skip
 @option("--keep-nodes", section="Outputs", is_flag=True, help="Keep nodes that no output needs any more.")
 @facts_options
-@editing_options(prove_option, verify_options, help="Write the new model to OUT.")
+@editing_options(prove_options, verify_options, help="Write the new model to OUT.")
 def command(
     model: str,
     add: tuple[str, ...],
@@ -43,6 +44,7 @@ def command(
     target: Target | None,
     dry_run: bool,
     prove: bool,
+    certificate: str | None,
     verifying: VerifyOptions | None,
     console: Console,
 ) -> int:
@@ -55,7 +57,6 @@ def command(
     require_output(target, dry_run=dry_run)
 
     from gather_infer.editing import outputs
-    from gather_infer.editing.output_selection import with_common_outputs
 
     with console.progress() as progress:
         given = arguments_of(facts)
@@ -64,14 +65,22 @@ def command(
         )
         proof = verification = None
         if prove or verifying is not None:
-            from gather_infer.inference import infer
+            from gather_infer.editing.output_selection import with_common_outputs
 
             before, after = with_common_outputs(result)
             given["inputs"] = given.pop("types")
             if prove:
                 from gather_infer.equality import diff
 
-                proof = diff(before, replace(before, proto=after), **given, details=False, runs=0, progress=progress)
+                kept = {value.name for value in before.proto.graph.output}
+                left_out = {value.name: "" for value in result.source.proto.graph.output if value.name not in kept}
+                proof = diff(
+                    result.source, result.file, **given, outputs=left_out, details=False, runs=0, progress=progress
+                )
             if verifying is not None:
+                from gather_infer.inference import infer
+
                 verification = verifying.run(before, after, infer(before, **given), progress=progress)
-    return write_edited(result, target, console, dry_run=dry_run, proof=proof, verification=verification)
+    return write_edited(
+        result, target, console, dry_run=dry_run, proof=proof, verification=verification, certificate=certificate
+    )

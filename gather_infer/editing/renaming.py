@@ -293,6 +293,17 @@ def _labels(before: ModelProto, after: ModelProto) -> dict[str, str]:
 # comparison with the original
 
 
+def require_paired_inputs(result: RenameResult) -> None:
+    """Raise UsageError if `diff` would not pair the inputs of both models as they are renamed.
+
+    It pairs them by name if the names are the same, as after an exchange of names, else by position.
+    """
+    before, after = ([value.name for value in fed_inputs(proto)] for proto in (result.source.proto, result.proto))
+    if before != after and set(before) == set(after):
+        old, new = next((old, new) for old, new in zip(before, after, strict=True) if old != new)
+        raise UsageError(f"{old} and {new} exchange their names, so the models cannot be compared by name")
+
+
 def with_original_interface(result: RenameResult) -> ModelProto:
     """The new model with Identity nodes, so that its inputs and outputs have the original names.
 

@@ -12,7 +12,7 @@ from gather_infer.domains import qualified, versions_of
 from gather_infer.equality.constants import ModelConstants, changed_weights
 from gather_infer.equality.first_difference import first_difference
 from gather_infer.equality.given import Given, domains_of, repeatable, texts_of
-from gather_infer.equality.interface import with_interface
+from gather_infer.equality.interface import with_interface, without_outputs
 from gather_infer.equality.named_laws import laws_of
 from gather_infer.equality.proof import Proof, Prover, shape_of
 from gather_infer.equality.result import (
@@ -80,7 +80,8 @@ def diff(
 
     first, second   paths, ModelProtos, ModelFiles or onnx_graphsurgeon Graphs; never changed
     dims, inputs, ranges, rules, initializers_as_constants   as for `infer`, about both models
-    outputs      output of the first model -> output of the second; by name, else by position, if not given
+    outputs      output of the first model -> output of the second, or "" to leave it out; by name, else by position, if
+                 not given
     laws         names of laws that a proof may use, "rows", "columns", "gemm-bias"; the class of such a proof says so
     details      whether to compare contracts and costs too, for which each model is inferred once more
     runs         how many random inputs to run both models on if something is not proved; 0 for none
@@ -112,6 +113,9 @@ def diff(
         tuple(map(str, allowed)),
     )
     files = [to_model_file(first), to_model_file(second)]
+    if left_out := [name for name, other in (outputs or {}).items() if not other]:
+        files[0] = without_outputs(files[0], left_out)
+        outputs = {name: other for name, other in (outputs or {}).items() if other}
     if initializers_as_constants:
         files = [with_constants(file) for file in files]
     files = [_without_functions(file) for file in files]
@@ -121,6 +125,7 @@ def diff(
     two = _inferred_after(one, files[1], its, inputs, ranges, rules, progress)
     pairs, notes, faults = _paired_inputs(one, two)
     compared, output_notes = _paired_outputs(one, two, outputs)
+    output_notes = [*(f"output {name} is left out" for name in left_out), *output_notes]
     constants = ModelConstants(one), ModelConstants(two)
     found = Difference(
         files[0].name,

@@ -18,7 +18,7 @@ class Given:
 
     dims, inputs, ranges        texts such as `seq=1..512`, `ids=int64[batch, seq]`, `ids=0..30521`
     initializers_as_constants   whether initializers that are also inputs count as constants
-    outputs                     output of the first model -> output of the second, where it was chosen
+    outputs                     output of the first model -> output of the second, where it was chosen; "" for none
     rules                       the domains of the caller's rule sets, which are code and not stored
     laws                        the names of the laws that a proof may use
     """

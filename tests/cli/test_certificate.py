@@ -29,6 +29,21 @@ REWRITES = {
     ),
     "optimize, external data": (("optimize", "--external-data", "w.bin"), "bert-torchscript", ""),
     "optimize, dialect": (("optimize", "--dim-dialect", "torch"), "convnet-dynamo", ""),
+    "rename": (
+        ("rename", "--input", "input_ids=ids", "--output", "pooler_output=pooled", "--dim", "seq=n"),
+        "bert-torchscript", "--map pooler_output=pooled",
+    ),
+    "rename, external data": (
+        ("rename", "--input", "s/ids/tokens/", "--external-data", "w.bin"), "bert-torchscript", "",
+    ),
+    "outputs": (
+        ("outputs", "--add", "*/Softmax_output_0", "--drop", "pooler_output"), "bert-torchscript",
+        "--map pooler_output=",
+    ),
+    "outputs, external data": (
+        ("outputs", "--add", "*/Softmax_output_0", "--dim", "batch=2", "--external-data", "w.bin"), "bert-torchscript",
+        "--dim batch=2",
+    ),
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 import gather_infer
 from gather_infer import EditRefused, UnknownName, UsageError, rename
 from gather_infer.contract import KEY, Contract
-from gather_infer.editing.renaming import with_original_interface
+from gather_infer.editing.renaming import require_paired_inputs, with_original_interface
 from tests.editing.editing_models import interface, parsed, run, same_bits
 
 PLAIN = parsed("""g (float[N, M] x, int64[M] i) => (float[K, M] y) <float[4] w = {1, 2, 3, 4}, float[N, M] a> {
@@ -73,8 +73,19 @@ def test_names_are_exchanged() -> None:
     result = rename(model, inputs=["x=z", "z=x"])
     assert interface(result.proto)[0] == ["z", "x"]
     assert list(result.proto.graph.node[0].input) == ["z", "x"]
-    with pytest.raises(UsageError, match="exchange their names"):
-        with_original_interface(result)
+    for compared in (with_original_interface, require_paired_inputs):
+        with pytest.raises(UsageError, match="exchange their names"):
+            compared(result)
+
+
+def test_inputs_are_paired_by_position() -> None:
+    """A proof compares the files as they are: an input that gets the name of an output that is renamed, too."""
+    model = parsed("g (float[N] x, float[N] z) => (float[N] y, float[N] w) { y = Sub(x, z) w = Exp(z) }")
+    result = rename(model, inputs={"x": "y", "z": "x"}, outputs={"y": "w", "w": "v"})
+    require_paired_inputs(result)
+    assert gather_infer.diff(model, result.proto, outputs=result.renamed_outputs, runs=0, details=False).is_proved
+    result.proto.graph.node[0].input[:] = ["x", "y"]
+    assert not gather_infer.diff(model, result.proto, outputs=result.renamed_outputs, runs=0, details=False).is_proved
 
 
 DIMS: dict[str, tuple[str, dict[str, Any], list[str]]] = {

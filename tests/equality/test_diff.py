@@ -84,6 +84,23 @@ def test_outputs_compared_by_request() -> None:
         diff(first, second, outputs={"y": "v"})
 
 
+def test_outputs_that_are_left_out() -> None:
+    """They are neither proved nor run, and the nodes that compute them stay."""
+    first = model("(float[N] x) => (float[N] y, float[N] z) { y = Neg(x) z = Exp(x) }")
+    second = model("(float[N] x) => (float[N] y, float[N] w) { y = Neg(x) w = Abs(x) }")
+    assert diff(first, second, runs=1).verdict is DiffVerdict.DIFFERENT
+    found = diff(first, second, outputs={"z": ""}, runs=1)
+    assert found.is_proved and [(each.name, each.other) for each in found.outputs] == [("y", "y")]
+    assert found.interface == ("output z is left out", "the second model has another output w")
+    assert found.given.outputs == {"z": ""} and found.given.options == ["--map z="]
+    wrong = model("(float[N] x) => (float[N] y) { y = Abs(x) }")
+    found = diff(first, wrong, outputs={"z": ""})
+    assert found.verdict is DiffVerdict.DIFFERENT and found.witness is not None
+    for outputs, text in (({"y": "", "z": ""}, "no output is left"), ({"v": ""}, "'v' is no output of the first")):
+        with pytest.raises(UsageError, match=text):
+            diff(first, second, outputs=outputs)
+
+
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
