@@ -16,6 +16,12 @@ from gather_infer.editing.contract_proof import joined_contract
 from gather_infer.editing.opset_alignment import common_versions
 from gather_infer.editing.renaming import dim_texts
 from gather_infer.editing.result import EditResult, JoinedLine, LineStatus, with_constraints
+from gather_infer.editing.retention import (
+    needed_part,
+    remove_unneeded,
+    uncalled_functions,
+    undefined_annotations,
+)
 from gather_infer.editing.selection import require_known
 from gather_infer.errors import EditRefused, UsageError
 from gather_infer.inference import Inference, infer
@@ -25,6 +31,8 @@ from gather_infer.inference.constraints.persisted import DimConstraint, persiste
 from gather_infer.inference.dim_rendering import names_of_dims
 from gather_infer.inference.proto.types import to_dim_param
 from gather_infer.ir import Model, require_well_formed
+from gather_infer.ir.dead_code import DEAD_CODE_REASON
+from gather_infer.ir.write_back import journal_of
 from gather_infer.model import AppendModel, ImportOpset, Journal, ModelFile, Names, RemoveOutput, SetMetadata
 from gather_infer.model.apply import apply
 from gather_infer.model.external import is_external
@@ -40,6 +48,7 @@ from gather_infer.symbolic import Dim, Expr, Interval, substitute, symbol
 from gather_infer.tensor import SymbolicTensor, Value
 
 _NAME: Final = "compose"
+_UNREAD: Final = "the second model does not read it"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -125,14 +134,15 @@ def compose(
         _require_types(names, source, one[source], name, two[name])
     versions = common_versions(a.proto, b.proto, names)
     prepared = _Prepared(a, b, feeds, one, two, prefix)
-    journal = Journal()
+    outputs = {value.name for value in a.proto.graph.output}
+    removed = [name for name in dict.fromkeys(feeds.values()) if name in outputs and not keep_outputs]
+    journal = _without_unread(a, [name for name in removed if name not in prepared.read])
     for domain, version in versions.items():
         if version != _version(a.proto, domain):
             reason = "the other model imports it"
             journal.add(ImportOpset(by=_NAME, reason=reason, domain=domain, version=version))
-    outputs = {value.name for value in a.proto.graph.output}
-    for name in dict.fromkeys(feeds.values()):
-        if name in outputs and not keep_outputs:
+    for name in removed:
+        if name in prepared.read:
             journal.add(RemoveOutput(by=_NAME, reason="feeds the second model", name=name))
     journal.add(*prepared.metadata_edits())
     journal.add(AppendModel(by=_NAME, reason=f"the second model, {names[1]}", model=prepared.proto))
@@ -159,6 +169,24 @@ def compose(
         lines=contract.lines,
         refused=tuple(dict.fromkeys(refused)),
     )
+
+
+def _without_unread(file: ModelFile, outputs: Sequence[str]) -> Journal:
+    """The removal of outputs that feed inputs which the second model does not read, and of what computes them alone."""
+    if not outputs:
+        return Journal()
+    graph = Model.of(file)
+    main = graph.main
+    before = needed_part(graph, main.outputs)
+    unused = [name for node in main.nodes if node not in before.nodes for name in node.outputs if name]
+    unused += [name for name in (*main.initializers, *main.sparse) if name not in before.values]
+    for name in outputs:
+        graph.remove_output(main, name, _UNREAD)
+    remove_unneeded(graph, needed_part(graph, [*main.outputs, *unused]), DEAD_CODE_REASON)
+    journal = journal_of(graph, _NAME)
+    journal.add(*uncalled_functions(graph, _NAME, DEAD_CODE_REASON))
+    journal.add(*undefined_annotations(graph, _NAME, DEAD_CODE_REASON))
+    return journal
 
 
 def _failure(line: JoinedLine) -> str:
@@ -239,6 +267,8 @@ class _Prepared:
     proto     its message, without the inputs that the first model feeds
     names     old name -> new name, of values, of those that changed
     dims      its symbols, in the dims of the new model
+    read      the names that its nodes read and its graphs return, values of the first model among them
+    read      the names that its nodes read and its graph returns, values of the first model among them
     """
 
     def __init__(
@@ -261,6 +291,10 @@ class _Prepared:
         self._rename_functions()
         self.dims = self._dims(one, two)
         self._set_dims()
+        self.read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
+        self.read.update(
+            value.name for _, body in bodies(proto) if isinstance(body, GraphProto) for value in body.output
+        )
         for tensor in iter_tensors(proto):
             if is_external(tensor):
                 for entry in tensor.external_data:

@@ -68,12 +68,12 @@ def joined_contract(
     labels = _labels_after(second, joined)
     unproved = {node for line in found for node in line.nodes}
     about_fed = _AboutInputs([spec for spec in its.contract.inputs if spec.name in feeds], ())
-    for line in its.contract.ordinary_lines:
+    errors = tuple(_new_errors(whole.diagnostics, (*mine.diagnostics, *its.diagnostics)))
+    for line in () if errors else its.contract.ordinary_lines:  # what fails for all inputs is no line of the contract
         nodes = tuple(_label_after(node, labels) for node in line.nodes)
         if about_fed.concerns(line) and unproved.isdisjoint(nodes):
             found.append(JoinedLine(line.text, nodes, LineStatus.PROVED))
-    errors = _new_errors(whole.diagnostics, (*mine.diagnostics, *its.diagnostics))
-    return JoinedContract(tuple(dict.fromkeys(found)), tuple(errors))
+    return JoinedContract(tuple(dict.fromkeys(found)), errors)
 
 
 def _joined_line(requirement: NewRequirement, status: LineStatus | None) -> JoinedLine:

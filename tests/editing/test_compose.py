@@ -159,9 +159,21 @@ def test_open_lines_are_refused_on_request() -> None:
 TYPES = {
     # message: (first, second, mapping)
     "y of <model> is int64[N], input u of <model> (second) is float32[K, 5]": (MOD, FIVE, "y=u"),
+    "y of <model> is int64[N], input u of <model> (second) is float32[K]": (
+        MOD, parsed("g (float[K] u) => (float[K] z) { z = Relu(u) }"), "y=u",
+    ),
+    "y of <model> is float32[N], input u of <model> (second) is float32[K, 5]": (
+        parsed("g (float[N] x) => (float[N] y) { y = Relu(x) }"), FIVE, "y=u",
+    ),
+    "y of <model> is seq(float32[N, 5]), input u of <model> (second) is float32[K, 5]": (
+        parsed("g (float[N, 5] x) => (seq(float[N, 5]) y) { y = SequenceConstruct(x) }"), FIVE, "y=u",
+    ),
+    "y of <model> is float32[N, M], input u of <model> (second) is seq(float32[K, 5])": (
+        PLAIN, parsed("g (seq(float[K, 5]) u) => (int64 z) { z = SequenceLength(u) }"), "y=u",
+    ),
     "axis 1 is 4, not 5": (TWO, FIVE, "y=u"),
     "y of <model> is float32[N, S, 4], input u of <model> (second) is float32[K, 5]": (CHANNELS, FIVE, "y=u"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("message", TYPES)
@@ -240,6 +252,22 @@ def test_an_output_feeds_two_inputs_and_a_fed_input_is_returned() -> None:
     assert [same_bits(value, wanted) for value, wanted in zip(run(result.proto, {"x": x}), (-x, x * x), strict=True)]
 
 
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_the_default_of_a_fed_input_is_removed(is_sparse: bool) -> None:
+    second = parsed("g (float[4] u, float[4] v) => (float[4] z) { z = Add(u, v) }")
+    default = numpy_helper.from_array(np.full(4, 7, F), "v")
+    if is_sparse:
+        indices = numpy_helper.from_array(np.arange(4))
+        second.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(default, indices, [4]))
+    else:
+        second.graph.initializer.append(default)
+    first = parsed("g (float[4] x) => (float[4] y) { y = Neg(x) }")
+    result = compose(first, second, mapping=["y=u", "y=v"])
+    assert not (result.proto.graph.initializer or result.proto.graph.sparse_initializer)
+    onnx.checker.check_model(result.proto, full_check=True)
+    assert same_bits(run(result.proto, {"x": np.arange(4, dtype=F)})[0], -2 * np.arange(4, dtype=F))
+
+
 OPSETS = {
     # test: (first, second, message, or None if they are joined)
     "the same meaning": (("Relu", 13), ("Relu", 18), None),
@@ -308,6 +336,42 @@ def test_metadata_of_both() -> None:
     }  # fmt: skip
 
 
+def test_a_stored_contract_is_about_one_model() -> None:
+    first, second = (gather_infer.contract_of(model).embedded() for model in (MOD, LOOK_UP))
+    for one, other, notes in (
+        (first, LOOK_UP, ["first"]),
+        (MOD, second, ["second"]),
+        (first, second, ["first", "second"]),
+    ):
+        result = compose(one, other, mapping="y=ids")
+        assert not result.proto.metadata_props
+        assert [note.split()[-3] for note in result.notes if "gather_infer.contract" in note] == notes
+
+
+SPLIT = parsed("g (float[N, 3] x) => (float[3, 2] y) <int64[2] s = {3, 2}> { y = Reshape(x, s) }")
+ALWAYS_WRONG = {
+    # message: the second model, which has no error by itself
+    "the input [3, 2] has 6 elements, the target [4, 2] has 8": (
+        "g (float[K, M] u) => (float[4, 2] z) <int64[2] t = {4, 2}> { z = Reshape(u, t) }"
+    ),
+    "shapes [3, 5] and [3, 2] do not broadcast": (
+        "g (float[K, M] u) => (float[3, M] z) <float[3, 3] w = {1, 1, 1, 1, 1, 1, 1, 1, 1}> {"
+        " q = Concat <axis = 1> (u, w) z = Add (q, u) }"
+    ),
+}
+
+
+@pytest.mark.parametrize("message", ALWAYS_WRONG)
+@pytest.mark.parametrize("allow_failures", [False, True])
+def test_what_fails_for_all_inputs_is_refused(message: str, allow_failures: bool) -> None:
+    """No line is proved then: that of the node with the error is none of the joined model's contract."""
+    result = compose(SPLIT, parsed(ALWAYS_WRONG[message]), mapping="y=u", allow_failures=allow_failures)
+    assert len(result.refused) == 1 and message in result.refused[0]
+    assert result.lines == ()
+    with pytest.raises(Exception, match=r"(?i)reshape|broadcast|dimension"):
+        run(result.proto, {"x": np.ones((2, 3), F)})
+
+
 def test_training_graphs_are_refused() -> None:
     model = ModelProto()
     model.CopyFrom(COPY)
@@ -315,3 +379,48 @@ def test_training_graphs_are_refused() -> None:
     for first, second in ((model, LOOK_UP), (MOD, model)):
         with pytest.raises(EditRefused, match="training graphs"):
             compose(first, second, mapping="y=x")
+
+
+def test_what_feeds_unread_inputs_alone_is_removed() -> None:
+    """With its constants, functions and annotations; what other values need stays, and what nothing read before."""
+    first: ModelProto = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 18, "f": 1]>
+        g (float[N, 4] x) => (float[N, 4] y, float[N, 4] s, float[N, 4] kept)
+            <float[4] w = {1, 2, 3, 4}, float[4] q = {1, 1, 1, 1}, float[1] unused = {5}> {
+            h = Relu(x) y = Neg(h) a = f.scaled(h) t = Add(a, w) s = f.act(t) idle = Mul(x, q) kept = Exp(x) }
+        <domain: "f", opset_import: ["": 18]> act (x) => (y) { y = Abs(x) }
+        <domain: "f", opset_import: ["": 18]> scaled (x) => (y) { y = Sin(x) }""")
+    first.graph.initializer.append(numpy_helper.from_array(np.array(0.5, F), "t_scale"))
+    annotation = first.graph.quantization_annotation.add(tensor_name="t")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="t_scale")
+    second: ModelProto = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["": 18, "f": 1]>
+        g (float[N, 4] u, float[N, 4] v) => (float[N, 4] z) { z = f.act(u) }
+        <domain: "f", opset_import: ["": 18]> act (x) => (y) { y = Abs(x) }""")
+    result = compose(first, second, mapping=["y=u", "s=v"])
+    graph = result.proto.graph
+    assert [node.op_type for node in graph.node] == ["Relu", "Neg", "Mul", "Exp", "act"]
+    assert [tensor.name for tensor in graph.initializer] == ["q", "unused"] and not graph.quantization_annotation
+    assert [function.name for function in result.proto.functions] == ["act"]
+    assert interface(result.proto) == (["x"], ["kept", "z"])
+    assert "compose: remove output s: the second model does not read it" in result.edits
+    assert "compose: remove Add t: nothing reads it any more" in result.edits
+    onnx.checker.check_model(result.proto, full_check=True)
+    x = np.linspace(-1, 1, 8, dtype=F).reshape(2, 4)
+    assert same_bits(run(result.proto, {"x": x}, ["z"])[0], run(first, {"x": x}, ["y"])[0].__abs__())
+    whole = compose(first, second, mapping=["y=u", "s=v"], keep_outputs=True)
+    assert len(whole.proto.graph.node) == 8 and interface(whole.proto)[1] == ["y", "s", "kept", "z"]
+
+
+def test_an_unread_input_is_fed_by_what_a_read_one_needs() -> None:
+    first = parsed("g (float[N] x) => (float[N] h, float[N] y) { h = Relu(x) y = Neg(h) }")
+    second = parsed("g (float[N] u, float[N] v) => (float[N] z) { z = Abs(u) }")
+    for mapping, operators in ((["h=u", "y=v"], ["Relu", "Abs"]), (["y=u", "h=v"], ["Relu", "Neg", "Abs"])):
+        proto = compose(first, second, mapping=mapping).proto
+        assert [node.op_type for node in proto.graph.node] == operators
+        assert interface(proto) == (["x"], ["z"])
+        onnx.checker.check_model(proto, full_check=True)
+    captured = parsed("""g (bool c, float[N] u, float[N] v) => (float[N] z) {
+        z = If (c) <then_branch = t () => (float[N] v) { }, else_branch = e () => (float[N] w) { w = Exp(u) }> }""")
+    proto = compose(first, captured, mapping=["h=u", "y=v"]).proto
+    assert [node.op_type for node in proto.graph.node] == ["Relu", "Neg", "If"]
+    proto = compose(first, second, mapping=["y=u", "y=v"]).proto
+    assert [node.op_type for node in proto.graph.node] == ["Relu", "Neg", "Abs"]

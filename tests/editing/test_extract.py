@@ -203,3 +203,6 @@ def test_declarations_of_inputs_of_the_model() -> None:
     model.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
     found = extract(model, inputs=["x", "w"], outputs="y").proto
     assert list(found.graph.input) == list(model.graph.input)
+    model.graph.input[1].type.tensor_type.ClearField("shape")  # inferred as a tensor of any rank
+    found = extract(model, inputs=["w", "x"], outputs="y").proto
+    assert list(found.graph.input) == list(model.graph.input)[::-1]

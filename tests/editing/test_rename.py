@@ -184,6 +184,8 @@ def test_a_name_in_use_is_refused(message: str) -> None:
 def test_a_name_that_a_body_uses_is_refused() -> None:
     with pytest.raises(EditRefused, match="x cannot become v, which is a tensor of If_0/then_branch/If#1/then_branch"):
         rename(BODIES, inputs="x=v")
+    with pytest.raises(EditRefused, match="c cannot become x, which is a tensor of If_0/else_branch already"):
+        rename(SHADOW, inputs={"x": "d", "c": "x"})  # the body might read c where it defines x
 
 
 WRONG: dict[str, tuple[type[Exception], dict[str, Any]]] = {

@@ -105,6 +105,14 @@ FAULTS: Final = (
     Fault("composition", "entry.value = joined_location(len(a.joined), entry.value)", "pass", "weights of the second model are read from the first file"),
     Fault("composition", "        refused += [_failure(line)", "        refused += [] and [_failure(line)", "lines that fail do not refuse"),
     Fault("composition", "if line.status is LineStatus.OPEN]", "if line.status is LineStatus.FAILS]", "open lines are proved"),
+    Fault("composition", "journal = _without_unread(a, [name for name in removed if name not in prepared.read])", "journal = _without_unread(a, [])", "outputs that feed unread inputs stay"),
+    Fault("composition", "    for name in removed:\n        if name in prepared.read:\n", "    for name in ():\n        if name in prepared.read:\n", "outputs that feed the second model stay"),
+    Fault("composition", "_without_unread(a, [name for name in removed if name not in prepared.read])", "_without_unread(a, removed)", "outputs that the second model reads are removed as unread"),
+    Fault("composition", "        self.read.update(value.name for", "        _ = (value.name for", "values that the second model returns are not read"),
+    Fault("composition", "needed_part(graph, [*main.outputs, *unused])", "needed_part(graph, main.outputs)", "what nothing read before is removed"),
+    Fault("composition", "    unused += [name for name in (*main.initializers, *main.sparse) if name not in before.values]\n", "", "unread constants are removed"),
+    Fault("composition", "    journal.add(*uncalled_functions(graph, _NAME, DEAD_CODE_REASON))\n", "", "functions stay that nothing calls"),
+    Fault("composition", "    journal.add(*undefined_annotations(graph, _NAME, DEAD_CODE_REASON))\n", "", "annotations of removed values stay"),
     # the contract of the second model
     Fault("contract_proof", "status = LineStatus.OPEN if requirement.witness is None else LineStatus.FAILS", "status = LineStatus.OPEN", "no line fails"),
     Fault("contract_proof", "LineStatus.INPUT if is_free else None", "LineStatus.INPUT", "all lines are about inputs that stay"),
@@ -112,6 +120,7 @@ FAULTS: Final = (
     Fault("contract_proof", "    found = list(_type_lines(base, its.contract, feeds, inference))\n", "    found = []\n", "declared sizes do not matter"),
     Fault("contract_proof", "None if requirement.text in numbers else LineStatus.OPEN", "None", "sizes of one name fail where they differ"),
     Fault("contract_proof", "            if left[finding.code] < 0:\n", "            if left[finding.code] < -1:\n", "an error of the joined model is that of a part"),
+    Fault("contract_proof", "for line in () if errors else its", "for line in its", "lines of nodes with an error are proved"),
     Fault("contract_proof", "after[len(after) - len(before) :]", "after[: len(before)]", "nodes of the second model have labels of the first"),
     # opsets
     Fault("opset_alignment", "        if changed:\n", "        if False:\n", "all versions of an operator mean the same"),
