@@ -6,7 +6,7 @@ from onnx import ModelProto, ValueInfoProto
 
 from gather_infer.errors import EditRefused
 from gather_infer.inference import Inference
-from gather_infer.inference.annotate import complete, fits
+from gather_infer.inference.annotate import complete, fits, replace_type
 from gather_infer.inference.dim_rendering import dim_renderer
 from gather_infer.inference.interface_types import declared_dims
 from gather_infer.inference.proto.types import to_type
@@ -45,7 +45,7 @@ class Declarations:
         if inferred is not None:
             if declared_dims(inferred) is None and fits(value.type, inferred):
                 complete(inferred, value.type)
-            value.type.CopyFrom(inferred)
+            replace_type(value.type, inferred)
         if value.type.WhichOneof("value") is None:
             raise EditRefused(f"the element type of {name} is unknown, and an input or output has to declare it")
         return value

@@ -126,7 +126,7 @@ def _annotate_graph(
                 if style.complete:
                     style.merge(kept, values[name])
                 else:
-                    kept.type.CopyFrom(inferred)
+                    replace_type(kept.type, inferred)
                 entry = kept
             if entry is not None:
                 entries.append(entry)
@@ -153,6 +153,19 @@ def _annotate_graph(
             proto.CopyFrom(inferred)
         elif proto.HasField("tensor_type") and not proto.tensor_type.HasField("shape") and fits(proto, inferred):
             complete(proto, inferred)
+
+
+def replace_type(declared: TypeProto, inferred: TypeProto) -> None:
+    """Put an inferred type in place of a declared one, and keep the denotations of the type and of its dims."""
+    before = TypeProto.FromString(declared.SerializeToString())
+    declared.CopyFrom(inferred)
+    if before.denotation:
+        declared.denotation = before.denotation
+    dims = [each.tensor_type.shape.dim for each in (before, declared)]
+    if len(dims[0]) == len(dims[1]):
+        for old, new in zip(*dims, strict=True):
+            if old.denotation:
+                new.denotation = old.denotation
 
 
 def fits(declared: TypeProto, inferred: TypeProto) -> bool:

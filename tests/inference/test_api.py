@@ -297,6 +297,20 @@ def test_annotating_preserves_other_declarations() -> None:
     assert t.type.tensor_type.shape.dim[0].dim_param == "N"
 
 
+def test_annotating_preserves_denotations() -> None:
+    proto = model("(float[N, 4] x) => (float[N, 4] y) { t = Abs(x) u = Neg(t) y = Exp(u) }")
+    shapes: dict[str, list[str | int]] = {"t": ["M", 4], "u": ["N"]}  # the rank of u is wrong
+    for name, shape in shapes.items():
+        info = helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        info.type.denotation = "IMAGE"
+        info.type.tensor_type.shape.dim[-1].denotation = "DATA_FEATURE"
+        proto.graph.value_info.append(info)
+    t, u = infer(proto).annotated().graph.value_info
+    assert (t.type.denotation, u.type.denotation) == ("IMAGE", "IMAGE")
+    dims = [[(dim.dim_param, dim.dim_value, dim.denotation) for dim in v.type.tensor_type.shape.dim] for v in (t, u)]
+    assert dims == [[("N", 0, ""), ("", 4, "DATA_FEATURE")], [("N", 0, ""), ("", 4, "")]]
+
+
 def custom_rules() -> RuleSet:
     rules = RuleSet("my.domain")
 

@@ -63,6 +63,7 @@ FAULTS: Final = (
     # declarations
     Fault("declarations", "        return known if known is not None else self._inferred(", "        return self._inferred(", "inputs that stay lose their declaration") ,
     Fault("declarations", "        if value.type.WhichOneof(\"value\") is None:\n", "        if False:\n", "an input without a type is written"),
+    Fault("declarations", "replace_type(value.type, inferred)", "value.type.CopyFrom(inferred)", "denotations are lost"),
     Fault("declarations", "            value.CopyFrom(known)\n", "            pass\n", "doc strings of values are lost"),
     # outputs
     Fault("output_selection", "if name in dropped or (kept and name not in kept):", "if name in dropped:", "keep keeps all"),
@@ -108,7 +109,7 @@ FAULTS: Final = (
     Fault("composition", "journal = _without_unread(a, [name for name in removed if name not in prepared.read])", "journal = _without_unread(a, [])", "outputs that feed unread inputs stay"),
     Fault("composition", "    for name in removed:\n        if name in prepared.read:\n", "    for name in ():\n        if name in prepared.read:\n", "outputs that feed the second model stay"),
     Fault("composition", "_without_unread(a, [name for name in removed if name not in prepared.read])", "_without_unread(a, removed)", "outputs that the second model reads are removed as unread"),
-    Fault("composition", "        self.read.update(value.name for", "        _ = (value.name for", "values that the second model returns are not read"),
+    Fault("composition", "        self.read.update(\n", "        set(\n", "values that the second model returns are not read"),
     Fault("composition", "needed_part(graph, [*main.outputs, *unused])", "needed_part(graph, main.outputs)", "what nothing read before is removed"),
     Fault("composition", "    unused += [name for name in (*main.initializers, *main.sparse) if name not in before.values]\n", "", "unread constants are removed"),
     Fault("composition", "    journal.add(*uncalled_functions(graph, _NAME, DEAD_CODE_REASON))\n", "", "functions stay that nothing calls"),
@@ -126,7 +127,6 @@ FAULTS: Final = (
     Fault("opset_alignment", "        if changed:\n", "        if False:\n", "all versions of an operator mean the same"),
     Fault("opset_alignment", "low, high = sorted((mine[domain], its[domain]))\n        found[domain] = high", "low, high = sorted((mine[domain], its[domain]))\n        found[domain] = low", "the lower version is taken"),
     Fault("opset_alignment", "if mine[domain] == low else (second, names[1])", "if mine[domain] == high else (second, names[1])", "the model with the higher version is checked"),
-    Fault("opset_alignment", "and attributes.keys() <= other.attributes.keys()", "and True", "attributes that a version lacks do not matter"),
     # comparison
     Fault("comparison", "starts = [name for name in inputs if name not in fed]", "starts = []", "inputs of the subgraph are not computed"),
     Fault("comparison", "return replace(model, proto=proto, path=None, original=None, label=label)", "return replace(model, proto=proto, label=label)", "the file of the original is run"),
