@@ -1,10 +1,12 @@
-"""Older onnx and onnxruntime, for all tests.
+"""The cases of costly tests that run by default, and older onnx and onnxruntime, for all tests.
 
 Where onnx is older than the tests, its parsers of the text form are those of `onnx_text`. Where onnxruntime is, a test
 is skipped as soon as it makes a session.
 """
 
 from __future__ import annotations
+
+import zlib
 
 import onnx.parser
 import onnxruntime
@@ -28,7 +30,31 @@ if not has_onnxruntime(JUDGING_ONNXRUNTIME):
     onnxruntime.InferenceSession.__init__ = _skip
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _leave_cases_to_oracle(items)
+    _skip_what_older_onnxruntime_cannot_judge(items)
+
+
+def _leave_cases_to_oracle(items: list[pytest.Item]) -> None:
+    """Mark all cases of a test with the marker `sampled(n)` as `oracle`, but one in n of them, at least one.
+
+    Which ones depends on their names alone. So a new case does not change whether the others run.
+    """
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for found in cases.values():
+        ranked = sorted(found, key=lambda item: (zlib.crc32(item.nodeid.encode()), item.nodeid))
+        for item in ranked[1:]:
+            marker = item.get_closest_marker("sampled")
+            assert marker is not None, "looked at above"
+            if zlib.crc32(item.nodeid.encode()) % int(marker.args[0]):
+                item.add_marker(pytest.mark.oracle)
+
+
+def _skip_what_older_onnxruntime_cannot_judge(items: list[pytest.Item]) -> None:
     """Skip the tests that the installed onnxruntime cannot judge in a process of its own."""
     if has_onnxruntime(JUDGING_ONNXRUNTIME):
         return

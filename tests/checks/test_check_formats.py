@@ -228,6 +228,7 @@ def test_last_lines() -> None:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("fixture", ["bert-torchscript", "gpt2-kv-torchscript", "gnn-torchscript", "swin-torchscript"])
 def test_text_fits(fixture: str, width: int) -> None:

@@ -27,6 +27,7 @@ def test_what_is_planted_is_found(name: str, tmp_path: Path) -> None:
     assert result.exit_code(Severity.WARNING) == (0 if plant.severity == "note" else 1)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
 def test_the_fixtures_are_clean(path: Path) -> None:
     result = check(path)

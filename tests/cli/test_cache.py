@@ -26,6 +26,7 @@ def untimed(text: str) -> str:
     return re.sub(r'("?(seconds|time|timestamp)"?[:=] ?)("[^"]*"|[\d.e-]+)', r"\1", text)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("verbose", [(), ("-v",)], ids=["plain", "verbose"])
 def test_a_second_run_prints_the_same(form: str, verbose: tuple[str, ...], run: Run) -> None:

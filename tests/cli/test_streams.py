@@ -77,6 +77,7 @@ COLOURS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", COLOURS)
 def test_who_has_the_last_word_on_colours(case: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     options, variables, wanted = COLOURS[case]

@@ -45,6 +45,7 @@ CASES: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES)
 def test_exit_codes_and_types_are_those_of_the_script(case: str, tmp_path: Path) -> None:
     found = []

@@ -22,6 +22,7 @@ FUNCTIONS: Mapping[str, Callable[[ModelProto, Sizes], object]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_some_static_node_models(function: str) -> None:
     for case in cases()[list(FUNCTIONS).index(function) % 4 :: 4]:

@@ -31,6 +31,7 @@ def some(name: str) -> list[feeds.Bindings]:
     return [feeds.bindings(name)[0], listed[0], listed[-1]]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", feeds.NAMES)
 def test_the_peak_is_that_of_a_replay(name: str) -> None:
     model, inference, cost, runtime = counted(name)
@@ -47,6 +48,7 @@ def test_the_peak_is_that_of_a_replay(name: str) -> None:
             assert found == peak(model, arrays), binding
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", feeds.NAMES)
 def test_where_nothing_is_empty_one_of_the_peaks_is_the_peak(name: str) -> None:
     _, _, cost, _ = counted(name)
@@ -58,6 +60,7 @@ def test_where_nothing_is_empty_one_of_the_peaks_is_the_peak(name: str) -> None:
             assert cost.at(**binding).peak == max(evaluate(moment.live, binding) for moment in cost.peaks)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", feeds.NAMES)
 def test_formulas_at_sizes_are_what_is_counted_with_these_sizes(name: str) -> None:
     _, _, cost, _ = counted(name)

@@ -18,6 +18,7 @@ def test_there_are_fixtures() -> None:
     assert len(FIXTURES) >= 47
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda p: p.stem)
 def test_the_full_check(path: Path, tmp_path: Path) -> None:
     onnx.checker.check_model(path, full_check=True)

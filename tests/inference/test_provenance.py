@@ -26,6 +26,7 @@ def test_expected_results(name: str) -> None:
     constraints(ROWS[name])
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ROWS)
 def test_results_hold_in_runs(name: str) -> None:
     check(name, ROWS[name])

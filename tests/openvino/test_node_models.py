@@ -12,6 +12,7 @@ MODES = {"static": 1300, "baked": 350, "symbolic": 1000}
 """How many models are compared at least, of those that OpenVINO takes."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", MODES)
 def test_some_node_models(mode: str, tmp_path: Path) -> None:
     compared, found = faults(mode, tmp_path, every=60)

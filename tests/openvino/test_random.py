@@ -63,6 +63,7 @@ def apart(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], steps: int = 10) -> 
     return float(max(abs(a - b) for a, b in pairs))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("opset", [18, 21])
 @pytest.mark.parametrize(
     ("element", "low", "high"),

@@ -25,6 +25,7 @@ from tests.documents import REPO
 FIXTURES = REPO / "fixtures" / "openvino"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["lstm", "gru", "recommender", "loop", "detector-nms"])
 def test_networks_with_lengths_are_verified(name: str) -> None:
     """Sequences of unequal lengths, bags, a computed number of steps: every output is compared, and is the same."""

@@ -124,6 +124,7 @@ def is_same(known: Any, number: Any) -> bool:
     return bool(known == number)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("t", FLOATS, ids=lambda t: str(DType(t)))
 @pytest.mark.parametrize("calls", [elementwise, clips, rows], ids=lambda calls: str(calls.__name__))
 def test_what_is_known_of_special_floats_is_what_the_runtimes_compute(calls: Any, t: int) -> None:

@@ -199,6 +199,7 @@ def _check_element(element: Any, number: Any, result: Array, bindings: dict[str,
     assert wanted == number or (wanted != wanted and number != number), f"{element} = {wanted} is {number}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("family", ["arithmetic", "logic", "cast", "unary", "reduction", "selection"])
 def test_rules_agree_with_the_runtime(family: str) -> None:
     tally: Counter[str] = Counter()

@@ -77,6 +77,7 @@ OPENVINO: dict[str, Generator] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RUNTIME)
 def test_onnxruntime(name: str) -> None:
     cases = generate(RUNTIME[name], COUNT, seed=len(name))
@@ -89,6 +90,7 @@ def test_onnxruntime(name: str) -> None:
     assert compare(ordered, results) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPENVINO)
 def test_openvino(name: str) -> None:
     cases = generate(OPENVINO[name], COUNT, seed=len(name))

@@ -82,6 +82,7 @@ def work(family: str, answer: Connection) -> None:
     answer.send(counts)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("family", sorted(GENERATORS.keys() - (SINCE_1_32 if IS_OLDER else set())))
 def test_generated(family: str) -> None:
     here, there = multiprocessing.get_context("fork").Pipe(duplex=False)

@@ -338,6 +338,7 @@ FAMILIES: dict[str, tuple[int, Callable[[random.Random], Case]]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_facts_hold_in_the_runtime(name: str, record_property: pytest.FixtureRequest) -> None:
     count, generate = FAMILIES[name]

@@ -43,6 +43,7 @@ def faults(worker: Worker, subject: Subject, *, runs: int) -> list[str]:
     return silent + [f"{subject.name}: not tight: {line}: {shown(feeds)}" for line, feeds in verdict.strict]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(SAMPLE))
 def test_no_failing_run_of_a_sample_is_silent(name: str, worker: Worker, known: dict[str, Subject]) -> None:
     if name == "test_div_int32_trunc":

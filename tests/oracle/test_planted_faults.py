@@ -68,6 +68,7 @@ def examine_faulty(name: str, seed: int, runs: int, shrink: bool) -> Found:
         return examine(seed, runs, shrink)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_seen(name: str) -> None:
     seeds = itertools.islice(itertools.count(5_000_000), GRAPHS)

@@ -74,6 +74,7 @@ def test_hostile_names_stay_data(name: str, run: Run) -> None:
     assert any(name in data for name in ("</title>", "<script>1</script>", *HOSTILE[:2], "ids<b>"))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_equal_models_give_equal_pages(name: str, run: Run) -> None:
     arguments = (*COMMANDS[name][1].split(), "--format", "html")

@@ -109,6 +109,7 @@ def elementwise_cases() -> list[tuple[str, int, int, dict[str, Any], int]]:
     ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", [*UNARY, *BINARY])
 def test_every_element_is_that_of_the_runtimes(op: str) -> None:
     judges: Counter[int] = Counter()
@@ -137,6 +138,7 @@ def test_every_element_is_that_of_the_runtimes(op: str) -> None:
         assert judges[0] == 0, "something that no runtime has"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", [*UNARY, *BINARY])
 def test_long_random_tensors(op: str) -> None:
     """Runtimes have other code for many elements at once."""

@@ -58,6 +58,7 @@ REDUCTIONS = {"ReduceSum": 13, "ReduceProd": 18, "ReduceMax": 18, "ReduceMin": 1
 """Operator: the version since which axes are an input."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", REDUCTIONS)
 def test_reductions(op: str) -> None:
     judges: Counter[int] = Counter()

@@ -48,6 +48,7 @@ def samples(data_type: int) -> list[Any]:
     return FLOATS
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("source", HELD, ids=lambda t: str(DType(t)))
 def test_every_element_is_that_of_the_runtimes(source: int) -> None:
     require_type(DType(source))
@@ -144,6 +145,7 @@ FORMATS: dict[int, tuple[int, int, Fraction]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("to", FORMATS, ids=lambda t: str(DType(t)))
 def test_rounding_is_exact(to: int) -> None:
     rng = np.random.default_rng(to)

@@ -109,6 +109,7 @@ def drawn(rng: np.random.Generator, data_type: int) -> Constant:
     return Constant(data_type, bits.reshape(shape))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("op", OPERATORS)
 def test_no_constants_break_an_evaluator(op: str) -> None:
     """Whatever the inputs are: constants, None or SpecViolation, and no warning of numpy."""

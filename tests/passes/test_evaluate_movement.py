@@ -438,6 +438,7 @@ def test_mapped_data_is_moved_like_data_in_memory(tmp_path: Path, data_type: int
 # any constants at all
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_evaluators_refuse_or_do_not_know_but_never_break(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random constants for every evaluator."""

@@ -11,6 +11,7 @@ from gather_infer.passes import fold
 from tests.passes.folding_models import assert_same_outputs
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_keep_their_bits(name: str) -> None:
     result = fold(model_path(name))
@@ -24,6 +25,7 @@ def test_outputs_keep_their_bits(name: str) -> None:
         assert_same_outputs(before, result.proto, make_feeds(name, sizes, seed))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_outputs_keep_their_bits_at_the_sizes_that_were_declared(name: str) -> None:
     before = onnx.load(model_path(name))

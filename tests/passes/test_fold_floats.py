@@ -48,6 +48,7 @@ FOLDED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", FOLDED)
 def test_the_outputs_are_those_of_onnxruntime(case: str) -> None:
     nodes, opset = FOLDED[case]

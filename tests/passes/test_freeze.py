@@ -28,6 +28,7 @@ F, I64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 # exported networks
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_exported_networks(name: str) -> None:
     before = onnx.load(model_path(name))

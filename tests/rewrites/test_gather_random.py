@@ -144,6 +144,7 @@ class Program:
         return helper.make_model(graph, opset_imports=opset, ir_version=8 if self.opset < 19 else 10)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_random_programs(first: int) -> None:
     done = 0

@@ -118,6 +118,7 @@ def _nodes(made: ModelProto) -> int:
     return sum(node.op_type != "Constant" for node in made.graph.node)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("start", range(0, PROGRAMS, BATCH))
 def test_programs(start: int) -> None:
     for seed in range(start, start + BATCH):

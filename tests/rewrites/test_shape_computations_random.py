@@ -298,6 +298,7 @@ def counted(result: OptimizeResult) -> tuple[int, int]:
     return before.total() - before["Constant"], after.total() - after["Constant"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", range(0, 200, 20))
 def test_random_programs(first: int) -> None:
     compared = 0

@@ -31,6 +31,7 @@ BINDINGS = all_bindings()
 CORNERS = [dict.fromkeys(NAMES, value) for value in (0, 1, 2, 7)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("chunk", range(10))
 def test_normal_form_has_the_value_of_the_tree(chunk: int) -> None:
     rng = random.Random(f"normal form {chunk}")
@@ -56,6 +57,7 @@ def test_normal_form_has_the_value_of_the_tree(chunk: int) -> None:
     assert defined > 10_000  # the test would be empty if most trees divided by 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("chunk", range(6))
 def test_answers_in_a_scope_hold_for_every_legal_binding(chunk: int) -> None:
     rng = random.Random(f"scope {chunk}")

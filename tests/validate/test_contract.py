@@ -311,6 +311,7 @@ def test_a_symbol_in_no_dim_of_its_own_is_solved_for() -> None:
         assert [v.text for v in contract.check(feeds)] == texts
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_fixtures_run_inside_and_fail_outside(name: str) -> None:
     path = FIXTURES / f"{name}.onnx"

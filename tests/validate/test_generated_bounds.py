@@ -94,6 +94,7 @@ def check(seed: int) -> Sample:
     return made
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_verdicts_hold(chunk: int) -> None:
     seen = [check(seed) for seed in range(chunk, MODELS, CHUNKS)]

@@ -77,6 +77,7 @@ def check_seed(seed: int) -> VerdictKind | None:
     return kind
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_verdicts_of_random_indices_hold(chunk: int) -> None:
     seen = Counter(check_seed(seed) for seed in range(chunk, MODELS, CHUNKS))

@@ -132,6 +132,7 @@ def check_seed(seed: int) -> VerdictKind | None:
     return verdict.kind
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_verdicts_of_random_states_hold(chunk: int) -> None:
     seen = Counter(check_seed(seed) for seed in range(chunk, MODELS, CHUNKS))

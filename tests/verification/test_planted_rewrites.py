@@ -104,6 +104,7 @@ PLANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("when", PLANTED)
 def test_a_planted_rewrite_is_found(when: str, tmp_path: Path) -> None:
     text, operators, body = PLANTED[when]

@@ -120,6 +120,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_rewrite_is_found(name: str) -> None:
     before, after = (untyped(model(text)) if name == "another rank" else model(text) for text in WRONG[name])
