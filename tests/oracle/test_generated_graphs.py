@@ -33,10 +33,10 @@ def _examine(seeds: range, runs: int) -> Counter[str]:
 
 
 def test_no_fact_of_a_sample_of_graphs_is_wrong() -> None:
-    counts = _examine(range(260), 8)
-    assert counts["graphs"] >= 185, counts
-    assert counts["runs"] >= 700, counts
-    assert counts["symbolic dims"] >= 4000, counts
+    counts = _examine(range(130), 8)
+    assert counts["graphs"] >= 92, counts
+    assert counts["runs"] >= 350, counts
+    assert counts["symbolic dims"] >= 2000, counts
 
 
 @pytest.mark.oracle

@@ -24,10 +24,10 @@ def _examine(seeds: range, runs: int) -> Counter[str]:
 
 
 def test_a_sample_of_graphs_computes_the_same() -> None:
-    counts = _examine(range(150), 8)
-    assert counts["graphs"] >= 130, counts
-    assert counts["runs"] >= 500, counts
-    assert counts["rewrites"] >= 570, counts
+    counts = _examine(range(75), 8)
+    assert counts["graphs"] >= 65, counts
+    assert counts["runs"] >= 250, counts
+    assert counts["rewrites"] >= 285, counts
 
 
 @pytest.mark.parametrize("seed", [1_001_552])
