@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer.symbolic import Dim, symbol
+from gather_infer.symbolic import Dim, Expr, symbol
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.samples import values_of
@@ -79,6 +79,8 @@ class ConstantRows:
                      others: Mapping[int, Factors]) -> str | None:  # fmt: skip
         walk = self.walk
         free = [place for place, factor in enumerate(factors) if is_free(factor, walk.freed)]
+        if len(free) > 1:
+            return self._equal(array, axis, factors, broadcasts)
         sizes = [size for size in values_of(factors, walk.samples.old) if size is not None]
         if len(free) != 1 or len(sizes) < len(factors) or np.prod(sizes) != array.shape[axis]:
             return None
@@ -87,6 +89,8 @@ class ConstantRows:
         first = np.take(split, [0], at)
         shape = [*array.shape[:axis], *factors, *array.shape[axis + 1 :]]
         if np.array_equal(split, np.broadcast_to(first, split.shape)):
+            if self._tells_size(first, factors[free[0]]):
+                return None
             if broadcasts and len(factors) == 1:
                 return walk.constant(first)
             found = walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
@@ -96,6 +100,28 @@ class ConstantRows:
                 return self._of_length(array, axis, factors, others)
             found = self.numbered(first, progression, at, factors[free[0]])
         return self._merged(found, array.shape, axis, factors)
+
+    def _equal(self, array: Array, axis: int, factors: Factors, broadcasts: bool) -> str | None:
+        """One row, repeated, of a constant with equal rows along an axis that holds several freed sizes."""
+        walk, dim = self.walk, dim_of(factors)
+        first = np.take(array, [0], axis)
+        if not np.array_equal(array, np.broadcast_to(first, array.shape)) or self._tells_size(first, dim):
+            return None
+        if broadcasts:
+            return walk.constant(first)
+        shape = [*array.shape[:axis], dim, *array.shape[axis + 1 :]]
+        return walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
+
+    def _tells_size(self, first: Array, dim: Dim) -> bool:
+        """Whether equal rows along a length may depend on it, such as the `1/seq` of a mean."""
+        size = next(values_of([dim], self.walk.samples.old))
+        if first.dtype.kind not in "fiu" or size is None or size < 2 or not isinstance(dim, Expr):
+            return False
+        if dim.symbols <= self.walk.row_symbols:
+            return False
+        numbers = np.abs(first[np.isfinite(first)].astype(np.float64))
+        told = [size, 1 / size, np.sqrt(size), 1 / np.sqrt(size)]
+        return bool(np.isclose(numbers[..., None], told, rtol=1e-6, atol=0).any())
 
     def _of_length(self, array: Array, axis: int, factors: Factors, others: Mapping[int, Factors]) -> str | None:
         """The first rows of a constant, right up to the old size; or a mask that compares two positions."""

@@ -25,6 +25,7 @@ from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
 from gather_infer.provenance.row_verdicts import independence_of
 from gather_infer.rules import RuleSet
+from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
@@ -33,6 +34,7 @@ from gather_infer.unfreezing.other_places import has_same_elements
 from gather_infer.unfreezing.requested_sizes import Request, is_of_rows, requested
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
+from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.validate import verdicts
 from gather_infer.validate.verdict import VerdictKind
@@ -178,6 +180,7 @@ def _followed(
     """
     first: Blocked | None = None
     placements: dict[str, int] = {}
+    sizes: dict[Site, Dim] = {}
 
     def follow(places: Mapping[str, int]) -> tuple[UnfreezingWalk, Blocked | None]:
         walks: list[UnfreezingWalk] = []
@@ -186,13 +189,17 @@ def _followed(
             assert isinstance(interpreter, UnfreezingWalk), "it has this type"
             prepare(interpreter)
             interpreter.placements = places
+            interpreter.unknown = UnknownSizes(interpreter, sizes)
             walks.append(interpreter)
 
         try:
             interpret_once(opened, UnfreezingWalk, begin, dims=[f"{name}=1.." for name in freed], rules=rules)
+        except SizesFound as found:
+            sizes.update(found.sizes)
+            return follow(places)
         except Blocked as fault:
-            return walks[0], fault
-        return walks[0], None
+            return walks[0], walks[0].unknown.fault or fault
+        return walks[0], walks[0].unknown.fault
 
     for _ in range(MAX_WALKS):
         walk, fault = follow(placements)

@@ -28,7 +28,9 @@ _WEIGHTS: Final = {"Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1,), "LSTM"
 
 def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
     """The node with other inputs, so that it fits. Raises Blocked if no edit makes it fit."""
-    for edit in (_with_reshape_target, _with_expand_target, _with_sizes, _with_rows):
+    if walk.unknown.sites:
+        walk.unknown.resolve(node)
+    for edit in (_with_reshape_target, _with_expand_target, _with_rows):
         changed = edit(walk, node)
         if changed is not None and not walk.attempt(changed):
             again = with_row_numbers(walk, changed)
@@ -37,6 +39,9 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
             walk.unbind(changed)
             if not walk.attempt(again):
                 return again
+    changed = _with_sizes(walk, node, problem)
+    if changed is not None and not walk.attempt(changed):
+        return changed
     raise Blocked(walk.label(node), problem)
 
 
@@ -77,12 +82,15 @@ def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | No
     return walk.with_inputs(node, {1: walk.sizes.of_shape(entries)})
 
 
-def _with_sizes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+def _with_sizes(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto | None:
     """The sizes of Resize: those of the data where they did not change, and of a value that fits the result."""
     if node.op_type != "Resize" or len(node.input) < 4 or not node.input[3]:
         return None
-    dims = resized(walk, node)
-    return None if dims is None else walk.with_inputs(node, {3: walk.sizes.of_shape(dims)})
+    dims = resized(walk, node, problem)
+    if dims is None:
+        return None
+    sizes = walk.unknown.vector(dims) if walk.unknown.has(dims) else walk.sizes.of_shape(dims)
+    return walk.with_inputs(node, {3: sizes})
 
 
 def _with_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:

@@ -67,6 +67,11 @@ class SizeSamples:
             for at in range(len(SIZES) if any(name not in rows for name in old) else 0)
         ]
 
+    def add_length(self, name: str, size: int) -> None:
+        """Add a length with an old size; elsewhere it is a prime."""
+        for binding in (self.old, self.other, *self._of_rows):
+            binding[name] = size
+
     def broken(self, any_of: Iterable[Relation], *, is_weight: bool = False) -> bool:
         """Whether no relation holds at some sample, although one holds at the old sizes.
 

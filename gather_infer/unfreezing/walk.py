@@ -38,6 +38,7 @@ from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
+from gather_infer.unfreezing.unknown_sizes import UnknownSizes
 from gather_infer.unfreezing.windows import has_kernel_of_weights, problem_of_pad, problem_of_resize, problem_of_window
 
 Array = np.ndarray[Any, Any]
@@ -76,13 +77,14 @@ class UnfreezingWalk(Interpreter):
     ambiguous   results of Reshapes that can hold a freed size of 1 in several places -> the number of places
     placements  which of them to take, the first one unless given
     other_places  results of Reshapes that can hold a length in several places -> the numbers of those not taken
+    unknown  sizes of Resizes that a later node tells
     placed   the nodes of the result, in order
     added    constants of the result
     readers  value of the file -> the nodes that read it
     """
 
     static: Mapping[str, Value]
-    freed: Mapping[str, int]
+    freed: dict[str, int]
     sites: Mapping[str, Site]
     opset: int
 
@@ -90,7 +92,7 @@ class UnfreezingWalk(Interpreter):
         self, static: Mapping[str, Value], freed: Mapping[str, int], sites: Mapping[str, Site], opset: int,
         names: Iterable[str], row_symbols: Iterable[str], counterpart: Counterpart | None,
     ) -> None:  # fmt: skip
-        self.static, self.freed, self.sites, self.opset = static, freed, sites, opset
+        self.static, self.freed, self.sites, self.opset = static, dict(freed), sites, opset
         self.row_symbols, self.counterpart = frozenset(row_symbols), counterpart
         self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
         self.factors: dict[str, AxisFactors] = {}
@@ -102,6 +104,7 @@ class UnfreezingWalk(Interpreter):
         self.row_numbers = RowNumbers()
         self.rows = ConstantRows(self)
         self.sizes = ComputedSizes(self)
+        self.unknown = UnknownSizes(self, {})
         self.ambiguous: dict[str, int] = {}
         self.placements: Mapping[str, int] = {}
         self.other_places: dict[str, list[int]] = {}

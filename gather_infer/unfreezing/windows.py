@@ -123,11 +123,11 @@ def problem_of_resize(walk: UnfreezingWalk, node: NodeProto, shape: Shape) -> st
     return ""
 
 
-def resized(walk: UnfreezingWalk, node: NodeProto) -> Sequence[Dim] | None:
-    """The sizes of a Resize; None if what they stand for is not known.
+def resized(walk: UnfreezingWalk, node: NodeProto, problem: str) -> Sequence[Dim] | None:
+    """The sizes of a Resize; None if the shapes are not known.
 
     An axis keeps the size of the data if it did before. Otherwise it has the size of the other operand of a node that
-    reads the result, or that of an input if no other value had this size.
+    reads the result, or that of an input if no other value had this size, or one that a later node tells.
     """
     data, was = walk.environment.values.get(node.input[0]), walk.static.get(node.output[0])
     old = walk.static.get(node.input[0])
@@ -146,7 +146,8 @@ def resized(walk: UnfreezingWalk, node: NodeProto) -> Sequence[Dim] | None:
         if found is None:
             found = _size_of_input(walk, now, after)
         if found is None:
-            return None
+            assert isinstance(after, int), "the sizes are constant"
+            found = walk.unknown.size_of(node, axis, after, problem)
         dims.append(found)
     return dims
 

@@ -60,6 +60,13 @@ FAULTS: Final = tuple(
         ("constant_rows", "        walk.limit(dim, array.shape[axis])\n", "", "a table that is cut fits any length"),
         ("constant_rows", "found = walk.emit(\"Expand\", [walk.constant(first), walk.sizes.of_shape(shape)])", "found = walk.constant(first)", "rows are not repeated where the operator needs them"),
         ("constant_rows", "            if held is None or not is_known:\n", "            if held is None or walk.array(inputs[1]) is None:\n", "an Expand to computed sizes is not followed"),
+        ("constant_rows", "return bool(np.isclose(numbers[..., None], told, rtol=1e-6, atol=0).any())", "return False", "equal rows do not depend on a length"),
+        ("constant_rows", "if not np.array_equal(array, np.broadcast_to(first, array.shape)) or self._tells_size(first, dim):", "if self._tells_size(first, dim):", "all rows along two sizes are equal"),
+        # unknown_sizes
+        ("unknown_sizes", "self.walk.samples.add_length(name, old)", "pass", "a symbol has no old size"),
+        ("unknown_sizes", "            if joined is not None and joined % len(operands[0]) == len(operands[0]) - axis:\n                continue\n", "", "sizes that are joined are equal"),
+        ("unknown_sizes", " or list(values_of(mine, old)) != list(values_of(its, old)):", ":", "a size of 1 is equal to each other"),
+        ("driver", "return walks[0], walks[0].unknown.fault\n\n", "return walks[0], None\n\n", "sizes of a Resize may be unknown"),
         # operand_edits
         ("operand_edits", "            again = with_row_numbers(walk, changed)\n", "            again = changed\n", "an edited node needs no row numbers"),
         ("operand_edits", "        if is_free(data.shape[-axis], walk.freed):\n", "        if not data.shape:\n", "an Expand keeps the old size"),

@@ -267,6 +267,24 @@ CASES |= {
         "(float[1,1,height,width] x) => (float[1,1,a,width] y) <int64[8] p = {0,0,0,0,0,0,1,0}> { y = Pad(x, p) }",
         IMAGE,
     ),
+    "a mask resized to the features that it meets later, as tokens": Case(
+        "(float[1,1,4,6] x, float[1,1,4,6] k) => (float[1,6] y) <int64[4] s = {1,1,2,3}, int64[2] u = {1,-1}> "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode=\"nearest\">(k, , , s) n = Neg(r) "
+        "t = Reshape(n, u) v = Reshape(c, u) y = Add(t, v) }",
+        "(float[1,1,height,width] x, float[1,1,height,width] k) => (float[1,n] y) <int64[2] u = {1,-1}> "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) s = Shape(c) r = Resize<mode=\"nearest\">(k, , , s) "
+        "n = Neg(r) t = Reshape(n, u) v = Reshape(c, u) y = Add(t, v) }",
+        ("*.2=height", "*.3=width"),
+        sizes=(2, 3, 4, 7),
+    ),
+    "zeros for each position of an image": Case(
+        "(float[1,1,2,3] x) => (float[1,6] y) <int64[2] s = {1,6}, float[1,6] z = {0,0,0,0,0,0}, float c = {1}> "
+        "{ t = Reshape(x, s) b = Less(t, c) y = Where(b, z, t) }",
+        "(float[1,1,height,width] x) => (float[1,n] y) <int64[2] s = {1,-1}, float z = {0}, float c = {1}> "
+        "{ t = Reshape(x, s) b = Less(t, c) y = Where(b, z, t) }",
+        IMAGE,
+        sizes=(1, 2, 3, 7),
+    ),
     "strides that leave one position": Case(
         "(float[1,1,2,4] x) => (float[1,1,1,1] y) "
         "{ m = MaxPool<kernel_shape=[1,1], strides=[2,2]>(x) y = GlobalAveragePool(m) }",
@@ -334,6 +352,39 @@ REFUSED = {
         "{ y = Pad(x, p, z, a) }",
         IMAGE,
         "pads 0 and 3, which may fill width up to a multiple",
+    ),
+    "a mask resized to a size that meets another constant": (
+        "(float[1,1,4,6] x) => (float[1,1,2,3] y) <int64[4] s = {1,1,2,3}, float[1,1,2,3] p = {1,2,3,4,5,9}> "
+        '{ r = Resize<mode="nearest">(x, , , s) n = Neg(r) y = Add(n, p) }',
+        IMAGE,
+        "node Resize#0 (Resize): axis 2 of its sizes is 2",
+    ),
+    "a mask resized to a size that meets the rows of another axis": (
+        "(float[1,1,4,6] x) => (float[1,1,3,2] y) <int64[4] s = {1,1,2,3}> "
+        '{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode="nearest">(x, , , s) n = Neg(r) '
+        "t = Transpose<perm=[0,1,3,2]>(n) y = Identity(t) }",
+        IMAGE,
+        "node Resize#1 (Resize): axis 2 of its sizes is 2",
+    ),
+    "a mask resized and joined to features": (
+        "(float[1,1,4,6] x) => (float[1,1,4,3] y) <int64[4] s = {1,1,2,3}> "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode=\"nearest\">(x, , , s) n = Neg(r) "
+        "y = Concat<axis=2>(n, c) }",
+        IMAGE,
+        "node Resize#1 (Resize): axis 2 of its sizes is 2",
+    ),
+    "a mask resized to a size that meets one of 1": (
+        "(float[1,1,4,6] x) => (float[1,1,2,3] y) <int64[4] s = {1,1,2,3}> "
+        "{ c = MaxPool<kernel_shape=[2,2], strides=[4,2]>(x) r = Resize<mode=\"nearest\">(x, , , s) n = Neg(r) "
+        "y = Add(n, c) }",
+        IMAGE,
+        "node Resize#1 (Resize): axis 2 of its sizes is 2",
+    ),
+    "a mean over a length as a product with a constant": (
+        "(float[1,4] x) => (float[1,1] y) <float[1,4] w = {0.25,0.25,0.25,0.25}, int64[1] a = {1}> "
+        "{ m = Mul(x, w) y = ReduceSum(m, a) }",
+        ("x.1=seq",),
+        "node Mul#0 (Mul): requires",
     ),
     "a Pad before a stride that may depend on the size": (
         "(float[1,1,4,4] x) => (float[1,1,2,2] y) <int64[4] p = {0,0,1,1}, float z = {0}, int64[2] a = {2,3}> "
