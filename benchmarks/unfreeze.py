@@ -14,7 +14,7 @@ Models are the fixtures, and the files of benchmarks/exports.py in `--exports`. 
     back      equal at every size          refused   nothing written: the reason is printed
     cut       equal up to a size that the result states (a table of the file has no more rows)
     narrow    equal, or its contract excludes the sizes at which it fails
-    wrong     written, and other outputs   fails     the static file does not load or run, or could not be made
+    wrong     written, and other outputs   fails     the original or the static file does not run, or none could be made
 """
 
 from __future__ import annotations
@@ -102,6 +102,38 @@ def make_static(path: str, target: str, spec: Any, sizes: Mapping[str, int], pyt
     return "" if not done.returncode and Path(target).exists() else f"onnxsim: {done.stderr.strip().splitlines()[-1:]}"
 
 
+def session_of(path: str) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def why_not_static(path: str, static: str, spec: Any, sizes: Mapping[str, int]) -> str:
+    """Why a file is not the model at the sizes: it keeps one, or does not run, or the model does not; "" if it is."""
+    import onnx
+    from outcomes import REFUSALS
+
+    from fixtures.feeds import draw_feeds
+
+    inputs = onnx.load(static, load_external_data=False).graph.input
+    kept = {dim.dim_param for value in inputs for dim in value.type.tensor_type.shape.dim if dim.dim_param}
+    if kept:
+        return f"the static file keeps {', '.join(sorted(kept))}"
+    feeds = draw_feeds(spec, sizes, seed=0)
+    for kind, file, given in (
+        ("original", path, feeds),
+        ("static file", static, {v.name: feeds[v.name] for v in inputs}),
+    ):
+        try:
+            session_of(file).run(None, given)
+        except REFUSALS as error:
+            return f"the {kind} does not run: {error}"[:300]
+    return ""
+
+
 def dims_of(spec: Any, symbols: Sequence[str], sizes: Mapping[str, int], inputs: Collection[str]) -> list[str]:
     """The `--dim` options that name the symbols in the inputs of a static file."""
     numbers = {name: str(number) for name, number in sizes.items() if name not in symbols}
@@ -122,7 +154,6 @@ def examine(
 ) -> dict[str, Any]:  # fmt: skip
     import numpy as np
     import onnx
-    import onnxruntime
 
     spec = spec_of(name, exports)
     from outcomes import REFUSALS
@@ -139,6 +170,7 @@ def examine(
         why = "" if static else make_static(path, frozen, spec, sizes, python)
         if not why and like:
             why = make_static(path, other, spec, {**sizes, **dict.fromkeys(symbols, like)}, python)
+        why = why or why_not_static(path, frozen, spec, sizes)
         if why:
             return {"verdict": "fails", "why": why}
         inputs = {value.name for value in onnx.load(frozen, load_external_data=False).graph.input}
@@ -159,12 +191,9 @@ def examine(
             "why": ", ".join(f"{symbol} <= {size}" for symbol, size in result.most.items()),
             "nodes": [result.before.nodes, result.after.nodes, gather_infer.optimize(path).after.nodes],
         }
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 4
-        original = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        original = session_of(path)
         try:
-            ours = onnxruntime.InferenceSession(written, options, providers=["CPUExecutionProvider"])
+            ours = session_of(written)
         except REFUSALS as error:
             return {**found, "verdict": "wrong", "why": f"does not load: {error}"[:300]}
         contract = gather_infer.contract_of(written).contract

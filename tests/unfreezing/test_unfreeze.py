@@ -368,14 +368,14 @@ REFUSED = {
     ),
     "a mask resized and joined to features": (
         "(float[1,1,4,6] x) => (float[1,1,4,3] y) <int64[4] s = {1,1,2,3}> "
-        "{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode=\"nearest\">(x, , , s) n = Neg(r) "
+        '{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode="nearest">(x, , , s) n = Neg(r) '
         "y = Concat<axis=2>(n, c) }",
         IMAGE,
         "node Resize#1 (Resize): axis 2 of its sizes is 2",
     ),
     "a mask resized to a size that meets one of 1": (
         "(float[1,1,4,6] x) => (float[1,1,2,3] y) <int64[4] s = {1,1,2,3}> "
-        "{ c = MaxPool<kernel_shape=[2,2], strides=[4,2]>(x) r = Resize<mode=\"nearest\">(x, , , s) n = Neg(r) "
+        '{ c = MaxPool<kernel_shape=[2,2], strides=[4,2]>(x) r = Resize<mode="nearest">(x, , , s) n = Neg(r) '
         "y = Add(n, c) }",
         IMAGE,
         "node Resize#1 (Resize): axis 2 of its sizes is 2",
