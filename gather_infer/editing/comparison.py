@@ -31,7 +31,8 @@ class ExtractComparison:
         """result  of `extract`; given  the other arguments of `infer` that `extract` had"""
         source = result.source
         self._given = given
-        declarations = Declarations(source.proto, infer(source, **{**given, "assume": False}, progress=progress))
+        inference = infer(source, **{**given, "assume": False}, progress=progress)
+        declarations = Declarations(source.name, source.proto, inference)
         ends = [value.name for value in result.proto.graph.output]
         fed = {value.name for value in fed_inputs(source.proto)}
         inputs = [value.name for value in fed_inputs(result.proto)]

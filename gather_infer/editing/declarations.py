@@ -15,7 +15,9 @@ from gather_infer.inference.proto.types import to_type
 class Declarations:
     """The declarations of values of a main graph, with inferred types for those that are no input or output yet."""
 
-    def __init__(self, proto: ModelProto, inference: Inference) -> None:
+    def __init__(self, source: str, proto: ModelProto, inference: Inference) -> None:
+        """source  the name of the model in messages"""
+        self._source = source
         graph = proto.graph
         self._inputs: dict[str, ValueInfoProto] = {value.name: value for value in graph.input}
         self._outputs: dict[str, ValueInfoProto] = {value.name: value for value in graph.output}
@@ -47,5 +49,7 @@ class Declarations:
                 complete(inferred, value.type)
             replace_type(value.type, inferred)
         if value.type.WhichOneof("value") is None:
-            raise EditRefused(f"the element type of {name} is unknown, and an input or output has to declare it")
+            raise EditRefused(
+                f"{self._source}: the element type of {name} is unknown, and an input or output has to declare it"
+            )
         return value

@@ -99,13 +99,15 @@ def extract(
     if not (cut or ends):
         raise UsageError("nothing to extract: inputs, outputs, from_nodes or to_nodes are missing")
     ends = list(dict.fromkeys(ends or graph.main.outputs))
+    if not ends:
+        raise EditRefused(f"{source.name}: has no outputs, and no tensor or node is named as the end")
     part = needed_part(graph, ends, cut)
     _require_complete(source.name, graph, part, bool(cut))
     inference = infer(file, rules=rules, assume=False, progress=progress)
     starts = [name for name, is_named in cut.items() if is_named or name in part.reached]
     starts = starts if cut else [name for name in graph.main.inputs if name in part.inputs]
     remove_unneeded(graph, part, _UNNEEDED)
-    declarations = Declarations(file.proto, inference)
+    declarations = Declarations(source.name, file.proto, inference)
     _set_inputs(graph, declarations, part, starts)
     _set_outputs(graph, declarations, ends)
     journal = journal_of(graph, _NAME)

@@ -87,7 +87,7 @@ def outputs(
     if not main.outputs and not new:
         raise EditRefused(f"{source.name}: no output is left")
     inference = infer(file, rules=rules, assume=False, progress=progress)
-    declarations = Declarations(file.proto, inference)
+    declarations = Declarations(source.name, file.proto, inference)
     for name in new:
         graph.add_output(main, declarations.of_output(name), "requested")
     is_pruned = bool(main.removed_outputs) and not keep_nodes

@@ -33,6 +33,7 @@ from gather_infer.symbolic.printing import is_plain_name
 
 _NAME: Final = "rename"
 _REQUESTED: Final = "requested"
+_UNREADABLE: Final = "cannot be read as a contract, so its names cannot follow"
 _SUBSTITUTION: Final = re.compile(r"s([^\w\s=])((?:\\.|(?!\1).)*)\1((?:\\.|(?!\1).)*)\1(g?)", re.DOTALL)
 
 Renames: TypeAlias = "Mapping[str, str] | Iterable[str]"
@@ -106,6 +107,7 @@ def rename(
         journal=journal,
         source=source,
         proto=result,
+        notes=tuple(f"{edit.key} in the metadata: {edit.reason}" for edit in metadata if edit.value is None),
         renamed_inputs={old: values[old] for old in fed if old in values},
         renamed_outputs={old: values[old] for old in results if old in values},
     )
@@ -262,11 +264,23 @@ def _metadata_edits(
             yield SetMetadata(by=_NAME, reason="follows the names", key=DIMS_KEY, value=text)
     stored = next((entry.value for entry in before.metadata_props if entry.key == CONTRACT_KEY), None)
     if stored is not None:
-        old = Contract.from_json(json.loads(stored))
+        old = _read_contract(stored)
+        if old is None:
+            yield SetMetadata(by=_NAME, reason=_UNREADABLE, key=CONTRACT_KEY, value=None)
+            return
         new = renamed(old, inputs=inputs, dims=dims, nodes=_labels(before, after))
         if new != old:
             value = json.dumps(new.to_json())
             yield SetMetadata(by=_NAME, reason="follows the names", key=CONTRACT_KEY, value=value)
+
+
+def _read_contract(text: str) -> Contract | None:
+    """The contract in a text; None if it holds none."""
+    try:
+        data = json.loads(text)
+        return Contract.from_json(data) if isinstance(data, dict) else None
+    except (ValueError, RecursionError, UsageError):
+        return None
 
 
 _MAX_RANK: Final = 16

@@ -52,7 +52,7 @@ def tensors_of(model: Model) -> list[str]:
     """The names of the tensors of the main graph: inputs, initializers, and outputs of nodes in topological order."""
     main = model.main
     made = (name for node in main.nodes for name in node.outputs if name)
-    return list(dict.fromkeys((*main.inputs, *made, *main.initializers, *main.sparse)))
+    return list(dict.fromkeys(filter(None, (*main.inputs, *made, *main.initializers, *main.sparse))))
 
 
 def require_in_main_graph(model: Model, patterns: str | Iterable[str]) -> None:

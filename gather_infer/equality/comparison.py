@@ -32,7 +32,7 @@ from gather_infer.inference import Inference, infer
 from gather_infer.inference.constraints.given import symbols_of_inputs
 from gather_infer.ir.collection import rare_collections
 from gather_infer.model import ModelFile
-from gather_infer.model.function_inlining import with_functions_inlined
+from gather_infer.model.function_inlining import without_functions
 from gather_infer.model.model_loading import ModelLike, to_model_file, with_constants
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.progress import Progress, no_progress
@@ -118,7 +118,7 @@ def diff(
         outputs = {name: other for name, other in (outputs or {}).items() if other}
     if initializers_as_constants:
         files = [with_constants(file) for file in files]
-    files = [_without_functions(file) for file in files]
+    files = [without_functions(file) for file in files]
     names = [symbols_of_inputs(fed_inputs(file.proto), {})[0] for file in files]
     mine, its = (_given_to(own, other, dims) for own, other in (names, names[::-1]))
     one = _inferred(files[0], mine, inputs, ranges, rules, progress)
@@ -193,11 +193,6 @@ def _given_to(
     if isinstance(dims, Mapping):
         return {name: value for name, value in dims.items() if name not in foreign}
     return [text for text in dims if text.partition("=")[0].strip() not in foreign]
-
-
-def _without_functions(file: ModelFile) -> ModelFile:
-    """The model with its functions inlined."""
-    return replace(file, proto=with_functions_inlined(file.proto)) if file.proto.functions else file
 
 
 def _inferred(

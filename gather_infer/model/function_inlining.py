@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from onnx import FunctionProto, GraphProto, ModelProto, helper
+from onnx.checker import ValidationError
 from onnx.inliner import inline_local_functions
 
+from gather_infer.errors import ModelStructureError
+from gather_infer.model.file import ModelFile
 from gather_infer.model.names import Names
 from gather_infer.model.paths import bodies
 from gather_infer.node_ids import Root
+
+
+def without_functions(file: ModelFile) -> ModelFile:
+    """The model with its functions inlined; the model itself if it has none.
+
+    Raises ModelStructureError for functions that cannot be inlined, such as one that calls itself.
+    """
+    if not file.proto.functions:
+        return file
+    try:
+        return replace(file, proto=with_functions_inlined(file.proto))
+    except ValidationError as error:
+        raise ModelStructureError(f"{file.name}: {str(error).strip()}") from error
 
 
 def with_functions_inlined(model: ModelProto) -> ModelProto:
@@ -15,6 +33,8 @@ def with_functions_inlined(model: ModelProto) -> ModelProto:
 
     onnx's inliner (1.23) renames a subgraph output that is an initializer of the subgraph twice, and the result then
     refers to an undefined value. Such outputs pass through an Identity first.
+
+    Raises onnx.checker.ValidationError for functions that cannot be inlined.
     """
     copy = ModelProto()
     copy.CopyFrom(model)

@@ -13,7 +13,7 @@ from onnx import FunctionProto, ModelProto, NodeProto, helper
 
 from gather_infer.inference import Inference, infer
 from gather_infer.model import ModelFile
-from gather_infer.model.function_inlining import with_functions_inlined
+from gather_infer.model.function_inlining import without_functions
 from gather_infer.model.paths import bodies
 from gather_infer.tensor import DType, SymbolicTensor
 
@@ -31,7 +31,7 @@ def has_halves(inference: Inference) -> bool:
 def rounded(model: ModelFile, inference: Inference) -> ModelProto:
     """The model with half precision rounded after each node; its functions are inlined."""
     if model.proto.functions:
-        proto = with_functions_inlined(model.proto)
+        proto = without_functions(model).proto
         inference = infer(ModelFile.from_proto(proto, model.base_dir))
     else:
         proto = ModelProto()

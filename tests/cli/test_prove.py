@@ -54,6 +54,29 @@ def test_weights_that_stay_on_disk(run: Run, name: str, is_external: bool) -> No
     assert diff("large.onnx", "out.onnx", dims=options[1:], runs=0).is_proved
 
 
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ('<domain: "f", opset_import: ["": 18, "f": 1]> r (p) => (q) { q = f.r(p) }', "must not be recursive"),
+        ('<domain: "f", opset_import: ["": 18]> r (p) => (q) { q = Abs(p) }\n' * 2, "multiple local functions"),
+    ],
+)
+def test_functions_that_cannot_be_inlined(run: Run, functions: str, message: str) -> None:
+    text = f"""<ir_version: 9, opset_import: ["": 18, "f": 1]> g (float[N] x) => (float[N] y) {{ y = f.r(x) }}
+        {functions}"""
+    onnx.save(onnx.parser.parse_model(text), "functions.onnx")
+    before = {path.name for path in Path().iterdir()}
+    for arguments in (
+        ("diff", "functions.onnx", "functions.onnx"),
+        ("rename", "functions.onnx", "--input", "x=data", "-o", "out.onnx", "--prove"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 3, done.stderr
+        assert done.stderr.startswith("error: functions.onnx: ") and message in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert {path.name for path in Path().iterdir()} == before
+
+
 def test_what_is_not_proved_is_not_written(run: Run) -> None:
     """A runtime has folded Exp, Sin and MatMul: another one may round them differently."""
     onnx.save(onnx.parser.parse_model(FLOATS), "floats.onnx")

@@ -109,6 +109,22 @@ def test_wrong_names(message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_a_model_without_outputs() -> None:
+    model = ModelProto()
+    model.CopyFrom(CHAIN)
+    model.graph.ClearField("output")
+    with pytest.raises(EditRefused, match="<model>: has no outputs, and no tensor or node is named as the end"):
+        extract(model, inputs="a")
+    assert interface(extract(model, inputs="a", outputs="b").proto) == (["a"], ["b"])
+
+
+def test_a_glob_takes_no_tensor_without_a_name() -> None:
+    model = parsed("g (float[N, 4] x) => (float[N, 4] y) { a = Relu(x) y = Neg(a) }")
+    model.graph.initializer.add(data_type=onnx.TensorProto.FLOAT, dims=[1], float_data=[1])
+    assert interface(extract(model, outputs="*").proto)[1] == ["x", "a", "y"]
+    assert interface(gather_infer.outputs(model, add="*").proto)[1] == ["y", "x", "a"]
+
+
 def test_a_tensor_of_a_body_is_no_output() -> None:
     with pytest.raises(UsageError, match="u is a tensor of If_2/then_branch, not of the main graph"):
         extract(BRANCH, outputs="u")
@@ -152,7 +168,7 @@ def test_an_unknown_element_type_is_refused() -> None:
     model = parsed(
         "g (float[N] x) => (float[N] y) { f = my.Op(x) y = Abs(f) }", '<ir_version: 9, opset_import: ["": 18, "my": 1]>'
     )
-    with pytest.raises(EditRefused, match="the element type of f is unknown"):
+    with pytest.raises(EditRefused, match="<model>: the element type of f is unknown"):
         extract(model, inputs="f")
 
 

@@ -234,6 +234,18 @@ def test_the_stored_contract_and_bounds_follow() -> None:
     assert (again.inputs, again.lines, again.declared) == (contract.inputs, contract.lines, contract.declared)
 
 
+@pytest.mark.parametrize("stored", ["{not json", "3", "[]", "null", '{"schema": 1}', "[" * 100_000, ""])
+def test_a_stored_contract_that_cannot_be_read_is_left_out(stored: str) -> None:
+    model = parsed("g (float[N] x) => (float[N] y) { y = Relu(x) }")
+    model.metadata_props.add(key="gather_infer.contract", value=stored)
+    model.metadata_props.add(key="author", value="me")
+    result = rename(model, inputs="x=data")
+    assert [entry.key for entry in result.proto.metadata_props] == ["author"]
+    assert result.notes == (
+        "gather_infer.contract in the metadata: cannot be read as a contract, so its names cannot follow",
+    )
+
+
 def test_the_default_of_an_input_follows() -> None:
     model = parsed("g (float[4] x, float[4] w) => (float[4] y) { y = Add(x, w) }")
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.arange(4, dtype=np.float32), "w"))
