@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, Callable[[ModelProto], object]]] = {
     "check": gather_infer.check,
     "contract": gather_infer.contract_of,
     "cost": lambda model: gather_infer.infer(model).cost(),
+    "diff": lambda model: gather_infer.diff(model, model, runs=0, details=False),
 }
 
 

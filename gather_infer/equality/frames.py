@@ -59,6 +59,10 @@ class Frame:
             taken.add(axis)
         return True
 
+    def keep(self, dim: Dim) -> None:
+        """Take a dim for simple."""
+        self._simplified[dim] = dim
+
     def simplify(self, dim: Dim) -> Dim:
         """The dim rebuilt with the facts of the frame; a rebuilt dim stays as it is."""
         if isinstance(dim, int) or dim.depth == 1:

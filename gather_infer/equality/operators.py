@@ -71,7 +71,7 @@ def attributes_of_node(node: Node) -> dict[str, Any]:
     return {**defaults, **given}
 
 
-_AXIS_OF_FIRST: Final = frozenset(
+AXIS_OF_FIRST: Final = frozenset(
     (
         "Compress", "DequantizeLinear", "Hardmax", "LayerNormalization", "LogSoftmax", "LpNormalization",
         "QuantizeLinear", "RMSNormalization", "Scatter", "ScatterElements", "Softmax", "Split", "SplitToSequence",
@@ -87,7 +87,7 @@ def with_positive_axis(operator: Operator, attributes: Mapping[str, Any], rank: 
     rank  of the first input; None if it is not known
     """
     axis = attributes.get("axis")
-    if operator[0] or operator[1] not in _AXIS_OF_FIRST or not isinstance(axis, int) or rank is None or axis >= 0:
+    if operator[0] or operator[1] not in AXIS_OF_FIRST or not isinstance(axis, int) or rank is None or axis >= 0:
         return attributes
     return {**attributes, "axis": axis + rank}
 

@@ -30,9 +30,9 @@ from gather_infer.tensor import INTEGER_RANGE, DType
 Simplifier: TypeAlias = "Callable[[Application], Term | None]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Application:
-    """An operator applied to elements, in a frame."""
+    """An operator applied to elements, in a frame. Not `frozen`, as terms are not."""
 
     pool: TermPool
     operator: Operator

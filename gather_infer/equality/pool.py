@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 from math import prod
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -105,10 +105,10 @@ class TermPool:
 
     def interned(self, key: Hashable, make: Callable[[int], _T]) -> _T:
         """The object with this key; `make` is called with a new serial number if there is none."""
-        found = self._interned.get(key)
+        found: _T | None = self._interned.get(key)  # the key begins with the kind
         if found is None:
             found = self._interned[key] = make(next(self._serials))
-        return cast(_T, found)  # the key begins with the kind
+        return found
 
     def frame(self, extents: Shape) -> Frame:
         """The frame of a tensor with these sizes, in the present context."""

@@ -59,12 +59,15 @@ def _fill(
         index[axes[0][0]] = _flat(variables)
         return
     flat = _flat(variables)
+    above: Dim = 0
     for number, (axis, size) in enumerate(axes):
-        stride = product(dim for _, dim in axes[number + 1 :])
-        quotient = flat // stride
+        quotient = digit = flat // product(dim for _, dim in axes[number + 1 :])
         if number:
-            quotient = quotient - (flat // (stride * size)) * size
-        index[axis] = frame.simplify(quotient)
+            digit = quotient - above * size
+        if len(variables) == 1:  # it takes each value below the product of the sizes, and no digit is simpler
+            frame.keep(digit)
+        index[axis] = frame.simplify(digit)
+        above = quotient
 
 
 def _flat(variables: Sequence[tuple[Dim, Dim]]) -> Dim:

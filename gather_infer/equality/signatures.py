@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gather_infer.equality.canonical_calls import call_attributes, is_windowed
-from gather_infer.equality.operators import attributes_of_node, operator_of, with_positive_axis, without_defaults
+from gather_infer.equality.operators import (
+    AXIS_OF_FIRST,
+    attributes_of_node,
+    operator_of,
+    with_positive_axis,
+    without_defaults,
+)
 from gather_infer.equality.terms import Attributes, Operand, Operator, Tensor
 from gather_infer.ir.graph import Node
 from gather_infer.ops import standard_rule
@@ -42,7 +48,7 @@ class NodeSignatures:
 
     def of(self, node: Node, operands: Sequence[Operand]) -> NodeSignature:
         """The signature of a node on `operands`."""
-        first = operands[0] if operands else None
+        first = operands[0] if operands and node.op_type in AXIS_OF_FIRST else None
         rank = first.rank if isinstance(first, Tensor) else None
         if node.bodies:
             return _signature(node, rank)

@@ -11,6 +11,8 @@ bound variables. There are four kinds:
 A `Source` is a whole tensor that no term can look into: an input of the model, a parameter of a body, an array of
 constants, a list of terms, a tensor in several pieces, or the result of a call. A `Call` is an operator that is an
 uninterpreted deterministic function of its attributes, operands and bodies.
+
+None of them is modified. They are not `frozen`, because a proof makes many, and a frozen one takes four times as long.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def axis_symbol(axis: int) -> Expr:
     return symbol(f"\0{axis}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Integer:
     """An integer, modulo the width of its type."""
 
@@ -41,7 +43,7 @@ class Integer:
     dim: Dim
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Literal:
     """A number or a truth value; `bits` as an integer, bytes for a string or 128 bits."""
 
@@ -50,7 +52,7 @@ class Literal:
     bits: int | bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Select:
     """The element of `source` at `index`."""
 
@@ -63,7 +65,7 @@ class Select:
         return self.source.dtype
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Apply:
     """A pointwise operator on elements.
 
@@ -83,7 +85,7 @@ Operator: TypeAlias = tuple[str, str, int]
 Attributes: TypeAlias = tuple[tuple[str, Hashable], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Call:
     """An operator as an uninterpreted function.
 
@@ -98,7 +100,7 @@ class Call:
     bodies: tuple[Body, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Source:
     """A tensor by its identity; `shape` is None where the rank is unknown, or it is no tensor.
 
@@ -122,7 +124,7 @@ class Source:
     bounds: tuple[Dim, Dim | None] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Tensor:
     """A tensor as a function from positions to terms. Equal tensors are the same object.
 

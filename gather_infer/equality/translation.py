@@ -167,7 +167,7 @@ class Translation:
         elif not self._repeat(graph, node, place, raws):
             self._compute(graph, node, operands, signature, raws)
             self.meanings.results.setdefault(place, [self.tensors.get((graph, name)) for name in node.outputs])
-            if self.facts.conditional and any(self._is_conditional(raw) for raw in raws):
+            if any(map(self._is_conditional, raws)):
                 self.meanings.conditional.add(place)
 
     def _repeat(self, graph: Graph, node: Node, place: Hashable, raws: Sequence[SymbolicTensor]) -> bool:
@@ -203,8 +203,9 @@ class Translation:
 
     def _is_conditional(self, raw: SymbolicTensor) -> bool:
         """Whether a size of a result has its meaning only where no dim of `Meanings.nonzero` is 0."""
-        return any(
-            isinstance(dim, Expr) and not dim.symbols.isdisjoint(self.facts.conditional) for dim in raw.shape or ()
+        conditional = self.facts.conditional
+        return bool(conditional) and any(
+            isinstance(dim, Expr) and not dim.symbols.isdisjoint(conditional) for dim in raw.shape or ()
         )
 
     def _compute(
@@ -347,15 +348,13 @@ class Translation:
                 self._set(graph, node, [self.tensor(taken, name) for name in taken.outputs])
                 return
         operands = without_zero_state(operator, operands)
-        place = self._place(operator, operands) if node.bodies else ()
-        named = sorted(((attribute_name(node, body), body) for body in node.bodies), key=itemgetter(0))
-        bodies = tuple(self._body(node, name, body, place) for name, body in named)
+        titles, bodies = self._bodies(node, operator, operands) if node.bodies else ((), ())
         keyed = signature.call_attributes(node, operands)
         if not signature.is_deterministic:
             attributes = {**signature.attributes, "\0node": f"{id(self)}/{node.graph.path}/{node.order_key}"}
             keyed = call_attributes(node, attributes, operands)
-        if named:
-            keyed = (*keyed, ("\0bodies", tuple(name for name, _ in named)))
+        if titles:
+            keyed = (*keyed, ("\0bodies", titles))
         operands = with_open_ends(view, operator, without_overwritten(operator, keyed, operands))
         call = self.pool.call(operator, keyed, operands, bodies)
         if node.bodies:
@@ -438,6 +437,14 @@ class Translation:
             return key
         self.loops[key] += 1
         return (*key, self.loops[key])
+
+    def _bodies(
+        self, node: Node, operator: Operator, operands: tuple[Operand, ...]
+    ) -> tuple[tuple[str, ...], tuple[Body, ...]]:
+        """The attributes that hold bodies, sorted by name, and the bodies."""
+        place = self._place(operator, operands)
+        named = sorted(((attribute_name(node, body), body) for body in node.bodies), key=itemgetter(0))
+        return tuple(name for name, _ in named), tuple(self._body(node, name, body, place) for name, body in named)
 
     def _body(self, node: Node, name: str, body: Graph, place: tuple[Hashable, ...]) -> Body:
         """A body of a node of control flow, as a function of its parameters and of the values it captures."""

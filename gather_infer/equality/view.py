@@ -18,9 +18,9 @@ from gather_infer.node_facts import NodeFacts
 from gather_infer.tensor import DType, Shape, Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class TermView(NodeFacts):
-    """A node with its operands as tensors of terms.
+    """A node with its operands as tensors of terms. Not `frozen`, as terms are not.
 
     operands    per input; None for an input that is left out
     dtype       the element type of the first output
