@@ -286,11 +286,12 @@ CASES |= {
         sizes=(1, 2, 3, 7),
     ),
     "strides that leave one position": Case(
-        "(float[1,1,2,4] x) => (float[1,1,1,1] y) "
-        "{ m = MaxPool<kernel_shape=[1,1], strides=[2,2]>(x) y = GlobalAveragePool(m) }",
+        "(float[1,1,4,8] x) => (float[1,1,1,1] y) "
+        "{ m = MaxPool<kernel_shape=[2,2], strides=[4,4]>(x) y = GlobalAveragePool(m) }",
         "(float[1,1,height,width] x) => (float[1,1,1,1] y) "
-        "{ m = MaxPool<kernel_shape=[1,1], strides=[2,2]>(x) y = GlobalAveragePool(m) }",
+        "{ m = MaxPool<kernel_shape=[2,2], strides=[4,4]>(x) y = GlobalAveragePool(m) }",
         IMAGE,
+        sizes=(2, 3, 5, 7),
     ),
     "a padding to a size that the network has": Case(
         "(float[1,4,1] x) => (float[1,4,1] y) <int64[1] o = {1}, int64[1] e = {9223372036854775807}, "
