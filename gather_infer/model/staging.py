@@ -82,10 +82,11 @@ class Staging:
 
     def make_interim(self) -> None:
         """Make the file that was created last the interim one; the next one may have the same target."""
-        self.interim = self.pending.pop()
+        self.interim = self.pending[-1]
+        del self.pending[-1]  # after the assignment: an interrupt between them leaves no file
 
     def commit_first(self) -> None:
-        """Make `commit` rename the file that was created last before all others."""
+        """Make `commit` rename the file that was created last before all others but the interim one."""
         self.pending.insert(0, self.pending.pop())
 
     def commit(self) -> None:
