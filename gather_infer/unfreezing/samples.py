@@ -77,13 +77,12 @@ class SizeSamples:
 
         A length may have a smallest and a largest size, and has to be a multiple of another size where an axis is cut:
         the contract of the result states these. A smallest size that is the old one says something about this size,
-        unless it is that of a weight, or 1: that something is left. Nor does a relation tell that an axis of 0 or 1
-        satisfies: behind strides all small sizes are 1.
+        unless it is that of a weight, or 1: that something is left. Sizes that have to be equal are so at large ones,
+        too: behind strides all small sizes are 1.
         """
         relations = tuple(any_of)
         if not _holds(relations, self.old):
             return False
-        relations = tuple(r for r in relations if r[1:] not in (("==", 0), ("==", 1)) or _values_hold(r, self.old))
         if not all(_holds(relations, binding) for binding in self._of_rows):
             return True
         if not any(operator != "==" for _, operator, _ in relations):

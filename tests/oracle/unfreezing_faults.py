@@ -117,7 +117,6 @@ FAULTS: Final = tuple(
         ("other_places", "    if not differing.isdisjoint(value.name for value in graph.output):\n        return False\n    touched", "    touched", "outputs of other shapes are equal"),
         ("other_places", "return all(_has_same_order(walk, node) for node in touched for walk in (one, other))", "return True", "any node keeps the order"),
         ("other_places", "    return moved == sorted(moved)\n", "    return True\n", "a Transpose keeps the order"),
-        ("samples", "    relations = tuple(r for r in relations if r[1:] not in ((\"==\", 0), (\"==\", 1)) or _values_hold(r, self.old))\n", "    pass\n", "an axis of 1 behind a stride tells that a table fits"),
         ("samples", "return not all(_holds(relations, binding) for binding in self.larger)", "return False", "equal sizes of small images are equal"),
         ("samples", "        if not all(_holds(relations, binding) for binding in self._of_rows):\n            return True\n", "", "rows hold at the old size only"),
     )

@@ -301,6 +301,12 @@ CASES |= {
         ("x.1=seq",),
     ),
 }  # fmt: skip
+TOKENS = (
+    "<float[2,1,2,2] w = {1,2,3,4,4,3,2,1}, int64[3] s = {1,2,-1}, float[2,2] m = {1,2,3,4}, int64[4] u = {1,2,3,1}, "
+    "int64[1] a = {2}, int64[1] b = {1}, int64[1] e = {-1}> "
+    "{ c = Conv<strides=[2,2]>(x, w) t = Reshape(c, s) p = Transpose<perm=[0,2,1]>(t) n = MatMul(p, m) "
+    "q = Transpose<perm=[0,2,1]>(n) r = Reshape(q, u) "
+)
 REFUSED = {
     "a table of positions in an image": (
         "(float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,2,2] w = {1,2,3,4}, float[1,1,2,2] p = {1,2,3,9}> "
@@ -394,10 +400,18 @@ REFUSED = {
         "pads 0 and 1 before a stride, which may depend on height",
     ),
     "tokens as an image that is 1 high, or has all of them in one row": (
-        "(float[1,1,2,6] x) => (float[1,2,1,3] y) <float[2,1,2,2] w = {1,2,3,4,4,3,2,1}, int64[3] s = {1,2,-1}, "
-        "float[2,2] m = {1,2,3,4}, int64[4] u = {1,2,3,1}> "
-        "{ c = Conv<strides=[2,2]>(x, w) t = Reshape(c, s) p = Transpose<perm=[0,2,1]>(t) n = MatMul(p, m) "
-        "q = Transpose<perm=[0,2,1]>(n) y = Reshape(q, u) }",
+        "(float[1,1,2,6] x) => (float[1,2,3,1] y) " + TOKENS + "y = Identity(r) }",
+        IMAGE,
+        "more than one of its axes can hold a size of 1",
+    ),
+    "tokens as such an image, and the largest ones": (
+        "(float[1,1,2,6] x) => (float[1,1] y) " + TOKENS + "z = ReduceMax<keepdims=0>(r, a) "
+        "y = ReduceSum<keepdims=0>(z, b) }",
+        IMAGE,
+        "more than one of its axes can hold a size of 1",
+    ),
+    "tokens as such an image, in another order": (
+        "(float[1,1,2,6] x) => (float[6] y) " + TOKENS + "z = Transpose<perm=[0,2,1,3]>(r) y = Reshape(z, e) }",
         IMAGE,
         "more than one of its axes can hold a size of 1",
     ),
@@ -452,6 +466,11 @@ REFUSED = {
         "{ q = Pad(x, p) y = Gather<axis=1>(q, i) }",
         ("x.1=seq",),
         "reads at [0, 1, 2, 1]... in an axis of seq + 2",
+    ),
+    "a model that never runs": (
+        "(float[2,3] x) => (float[2,2] y) <float[4,2] w = {1,2,3,4,5,6,7,8}> { y = MatMul(x, w) }",
+        BATCH,
+        "node MatMul#0 (MatMul): the contracted dims",
     ),
     "a weight": (
         "(float[1,3] x) => (float[1,2] y) <float[3,2] w = {1,2,3,4,5,6}> { y = MatMul(x, w) }",
