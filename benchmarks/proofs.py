@@ -1,14 +1,15 @@
 """Outputs of optimised models that `gather-infer diff` proves equal: of our results, and of those of other tools.
 
-    python benchmarks/proofs.py MODEL ... [--folder DIR ...] [--results DIR --tools NAME ...] [--runs N] [--jobs N]
+    python benchmarks/proofs.py MODEL ... [--folder DIR ...] [--results DIR --tools NAME ...] [--laws NAME ...]
+                                [--runs N] [--least N] [--no-times] [--jobs N]
 
 Without `--results`: the results of `optimize`, `fold` and `freeze` (its symbols become small primes) of each model.
 With it: the files that `benchmarks/optimize.py --keep DIR` has left there, of the same models; "agrees" is then the
 verdict of benchmarks/outcomes.py on the bits of both in onnxruntime, its optimiser off.
 
-Each pair has a child process with a limit of time. An output that is not proved is run `--runs` times; a difference
+Each model has a child process with a limit of time. An output that is not proved is run `--runs` times; a difference
 counts when its witness shows it again in onnxruntime. `proof` is the processor time of `diff` without runs, contracts
-and costs, as a multiple of both inferences alone, all warm.
+and costs, as a multiple of both inferences alone, all warm; `--no-times` leaves it out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -36,28 +37,34 @@ SIZES = ((2, 3, 5, 7, 11, 13), (32, 64), (224,))
 LAWS = ("rows", "columns", "gemm-bias")
 
 
-def compare(first: str, second: str, runs: int, sizes: dict[str, int]) -> dict[str, Any]:
+def compare(first: str, second: str, sizes: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The outputs of two models: name, verdict, class and reason of each; and the times."""
     from gather_infer import diff, infer
 
-    given: dict[str, Any] = {"dims": sizes, "details": False, "laws": LAWS, "rtol": 0, "atol": 0}
+    if options["least"]:
+        inference = infer(first)
+        symbols = {symbol for name in inference.inputs for symbol in _symbols(inference[name])}
+        sizes = {**dict.fromkeys(symbols, (options["least"], None)), **sizes}
+    given: dict[str, Any] = {"dims": sizes, "details": False, "laws": options["laws"], "rtol": 0, "atol": 0}
 
     def found(constants: bool) -> Any:
-        return diff(first, second, **given, runs=runs, initializers_as_constants=constants)
+        return diff(first, second, **given, runs=options["runs"], initializers_as_constants=constants)
 
     both = found(False)
     constants = str(both.verdict) == "not_comparable"
     if constants:
         both = found(True)
-    return {
+    row = {
         "verdict": str(both.verdict),
         "constants": constants,
         "obligations": len(both.obligations),
         "outputs": [[o.name, str(o.verdict), str(o.proof_class or ""), o.reason] for o in both.outputs],
         "replays": None if both.witness is None else _replays(first, second, both.witness),
-        "proof": _seconds(lambda: diff(first, second, **given, runs=0, initializers_as_constants=constants)),
-        "inferences": _seconds(lambda: (infer(first), infer(second))),
     }
+    if options["times"]:
+        row["proof"] = _seconds(lambda: diff(first, second, **given, runs=0, initializers_as_constants=constants))
+        row["inferences"] = _seconds(lambda: (infer(first), infer(second)))
+    return row
 
 
 def _seconds(call: Callable[[], object]) -> float:
@@ -111,70 +118,58 @@ def _symbols(value: Any) -> set[str]:
     return {name for dim in shape if not isinstance(dim, int) for name in dim.symbols}
 
 
-def child(words: Sequence[str]) -> None:
-    task, *rest = words
-    if task == "rewrite":
-        print(json.dumps(rewrite(*rest)))
-    else:
-        print(json.dumps(compare(rest[0], rest[1], int(rest[2]), json.loads(rest[3]))))
+def child(path: str, pairs: dict[str, str], options: dict[str, Any]) -> None:
+    """Print a row for each pair: of the results that are files, or of those of the rewriting commands."""
+    for tool, out in pairs.items():
+        made = rewrite(tool, path, out) if options["rewrites"] else {"sizes": {}}
+        has_result = Path(out).exists()
+        row = compare(path, out, made["sizes"], options) if has_result else {"error": made.get("why", "no result")}
+        print(json.dumps({"tool": tool, **row}), flush=True)
 
 
-def run_child(*words: str) -> dict[str, Any]:
-    """The result that a task in a child process prints; `error` instead when it has none."""
+def rows_of_child(path: Path, pairs: dict[str, str], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows that a child process prints; an error for a pair that ends it, and another process for the rest."""
+    words = [sys.executable, __file__, "--child", str(path), json.dumps(pairs), json.dumps(options)]
     try:
-        done = subprocess.run(
-            [sys.executable, __file__, "--child", *words], capture_output=True, text=True, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"more than {SECONDS} s"}
-    if done.returncode:
-        return {"error": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS * len(pairs))
+        text, why = done.stdout, (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+    except subprocess.TimeoutExpired as expired:
+        text, why = (expired.stdout or b"").decode(), f"more than {SECONDS} s"
+    rows: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
+    if len(rows) == len(pairs):
+        return rows
+    rows.append({"tool": [*pairs][len(rows)], "error": why})
+    rest = dict([*pairs.items()][len(rows) :])
+    return [*rows, *rows_of_child(path, rest, options)] if rest else rows
 
 
 def agreement(original: Path, results: Sequence[Path]) -> list[str]:
     """The verdicts of benchmarks/outcomes.py; "not judged" where the process ends."""
     fixture = original.stem if original.parent == (HERE.parent / "fixtures") else "-"
-    verdicts = []
-    for result in results:
-        done = subprocess.run(
-            [sys.executable, str(HERE / "outcomes.py"), "judge", fixture, str(original), str(result)],
-            capture_output=True, text=True, cwd=HERE,
-        )  # fmt: skip
-        lines = [json.loads(line)["verdict"] for line in done.stdout.splitlines()]
-        verdicts.append("not judged" if len(lines) < 2 or lines[0] not in ("identical", "packing") else lines[1])
-    return verdicts
-
-
-def pairs(
-    name: str, path: Path, options: argparse.Namespace, folder: Path
-) -> Iterator[tuple[str, Path | None, dict[str, Any]]]:
-    """The results of a model: tool, file, and the sizes that it fixes or why there is none."""
-    if options.results:
-        for tool in options.tools:
-            out = options.results / f"{file_name(name)}.{file_name(tool)}.onnx"
-            yield tool, out if out.exists() else None, {"why": "no result"}
-        return
-    for tool in REWRITES:
-        out = folder / f"{file_name(name)}.{tool}.onnx"
-        made = run_child("rewrite", tool, str(path), str(out))
-        yield tool, out if out.exists() else None, made
+    done = subprocess.run(
+        [sys.executable, str(HERE / "outcomes.py"), "judge", fixture, str(original), *map(str, results)],
+        capture_output=True, text=True, cwd=HERE,
+    )  # fmt: skip
+    own, *verdicts = [json.loads(line)["verdict"] for line in done.stdout.splitlines()] or ["not judged"]
+    if own not in ("identical", "packing"):
+        verdicts = []
+    return [*verdicts, *["not judged"] * (len(results) - len(verdicts))]
 
 
 def examine(name: str, path: Path, options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
-    rows = []
-    for tool, out, made in pairs(name, path, options, folder):
-        if out is None:
-            why = made.get("error") or made["why"]
-            if why not in ("no symbols", "no result"):
-                rows.append({"model": name, "tool": tool, "error": why})
-            continue
-        sizes = json.dumps(made.get("sizes", {}))
-        row = {"model": name, "tool": tool, **run_child("compare", str(path), str(out), str(options.runs), sizes)}
-        row["agrees"] = agreement(path, [out])[0] if options.results else "identical"
-        rows.append(row)
-    return rows
+    """A row for each pair of a model and one of its results."""
+    place, tools = (options.results, options.tools) if options.results else (folder, REWRITES)
+    pairs = {tool: place / f"{file_name(name)}.{file_name(tool)}.onnx" for tool in tools}
+    if options.results:
+        pairs = {tool: out for tool, out in pairs.items() if out.exists()}
+    if not pairs:
+        return []
+    given = {name: getattr(options, name) for name in ("laws", "runs", "times", "least")}
+    given["rewrites"] = options.results is None
+    rows = rows_of_child(path, {tool: str(out) for tool, out in pairs.items()}, given)
+    verdicts = agreement(path, [*pairs.values()]) if options.results else ["identical"] * len(pairs)
+    rows = [{"model": name, "agrees": agrees, **row} for row, agrees in zip(rows, verdicts, strict=True)]
+    return [row for row in rows if row.get("error") not in ("no symbols", "no result")]
 
 
 def line(row: dict[str, Any]) -> str:
@@ -183,9 +178,9 @@ def line(row: dict[str, Any]) -> str:
     verdicts = Counter(verdict for _, verdict, _, _ in row["outputs"])
     text = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items())
     replay = {None: "", True: ", replays", False: ", DOES NOT REPLAY"}[row["replays"]]
-    ratio = row["proof"] / max(row["inferences"], 1e-9)
+    ratio = f"; {row['proof'] / max(row['inferences'], 1e-9):.1f}" if "proof" in row else ""
     reason = next((reason for _, verdict, _, reason in row["outputs"] if verdict != "proved"), "")
-    return f"{row['model']:44} {row['tool']:20} {row['agrees']:10} {text}{replay}; {ratio:.1f}  {reason}"
+    return f"{row['model']:44} {row['tool']:20} {row['agrees']:10} {text}{replay}{ratio}  {reason}"
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> None:
@@ -197,7 +192,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> None:
         agreed = [o for row in whole if row["agrees"] in ("identical", "packing") for o in row["outputs"]]
         others = [row for row in whole if row["agrees"] not in ("identical", "packing", "not judged")]
         classes = Counter(o[2] for o in agreed if o[1] == "proved")
-        ratios = [row["proof"] / max(row["inferences"], 1e-9) for row in whole]
+        ratios = [row["proof"] / max(row["inferences"], 1e-9) for row in whole if "proof" in row]
         print(f"\n{tool}: {len(whole)} pairs, {len(each) - len(whole)} errors")
         proved = sum(classes.values())
         print(f"  same bits: {proved} of {len(agreed)} outputs proved ({100 * proved / max(1, len(agreed)):.1f} %)")
@@ -214,7 +209,8 @@ def summary(rows: Sequence[dict[str, Any]]) -> None:
 
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
-        child(sys.argv[2:])
+        path, *words = sys.argv[2:]
+        child(path, *map(json.loads, words))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=Path, nargs="*", metavar="MODEL")
@@ -223,6 +219,9 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="the folder of `benchmarks/optimize.py --keep`")
     parser.add_argument("--tools", nargs="*", default=[], help="whose results are compared")
     parser.add_argument("--runs", type=int, default=8, help="of outputs that are not proved")
+    parser.add_argument("--laws", nargs="*", default=list(LAWS), help="the named laws that proofs may use")
+    parser.add_argument("--least", type=int, default=0, metavar="N", help="the least size that the symbols stand for")
+    parser.add_argument("--no-times", dest="times", action="store_false", help="do not measure processor times")
     parser.add_argument("--jobs", type=int, default=1, help="models at a time")
     options = parser.parse_args()
     models = {path.stem if path.parent.name == "fixtures" else str(path): path for path in options.models}
