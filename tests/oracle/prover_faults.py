@@ -35,7 +35,8 @@ TESTS: Final = (
 """The quick ones first."""
 
 FIRST: Final = {
-    "implied_relations": ("tests/equality/test_implied_relations.py",),
+    "implied_relations": ("tests/equality/test_implied_relations.py", "tests/equality/test_obligations.py"),
+    "frames": ("tests/equality/test_obligations.py",),
     "constant_reads": ("tests/equality/test_constant_reads.py",),
     "dims": ("tests/equality/test_constant_reads.py",),
     "certificate": ("tests/equality/test_certificate.py",),
