@@ -52,7 +52,12 @@ EQUAL["columns that are left out"] = (
     f"(float[s, 8] x, float[8, 6] w) => (y) {CUT} {{ v = Slice(w, i, j, i) y = MatMul(x, v) }}",
     ("columns",),
 )
+HEADS = (
+    "(float[s, 8] x, float[8, 6] v, float[8, 2] w, float[8, 2] z) => (y) <int64[3] heads = {{-1, 4, 2}}>"
+    " {{ u = Concat<axis = 1>(v, {last}) m = MatMul(x, u) y = Reshape(m, heads) }}"
+)
 DIFFERENT: dict[str, tuple[str, str]] = {
+    "the columns of the last head": (HEADS.format(last="w"), HEADS.format(last="z")),
     "other columns": (
         f"(float[s, 8] x, float[8, 6] w) => (y) {CUT} {{ m = MatMul(x, w) y = Slice(m, i, j, i) }}",
         f"(float[s, 8] x, float[8, 6] w) => (y) {CUT} {{ v = Slice(w, two, end, i) y = MatMul(x, v) }}",
