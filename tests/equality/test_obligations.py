@@ -80,6 +80,14 @@ def test_models_without_outputs() -> None:
     assert diff(one, two, runs=0).verdict is DiffVerdict.UNKNOWN
 
 
+def test_a_loop_that_the_first_model_lacks() -> None:
+    first = "(float[N] x, int64 k, bool t) => (y) { y = Relu(x) }"
+    second = "(float[N] x, int64 k, bool t) => (y) { n = Loop(k, t, x) <body = b (int64 i, bool c, float[N] v) => (bool d, float[N] u) { d = Identity(c) u = Neg(v) }> y = Relu(x) }"
+    found = diff(model(first), model(second), runs=0)
+    assert found.verdict is DiffVerdict.UNKNOWN
+    assert found.obligations == ("node Loop#0 of the second model has bodies that may fail",)
+
+
 @pytest.mark.parametrize("name", NARROWER)
 def test_a_second_model_that_fails_where_the_first_does_not(name: str) -> None:
     before, after, sentence = NARROWER[name]

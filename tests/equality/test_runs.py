@@ -441,6 +441,16 @@ FAILS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "(float[3] x, int64[9] t, int64[4] i) => (y) <int64 zero = {0}> { g = Gather(t, i) f = Gather(g, zero) y = Gather(x, f) d = Gather(x, g) }",
         {"x": [1, 2, 3], "t": [0, 99, 0, 0, 0, 0, 0, 0, 0], "i": [0, 1, 2, 3]},
     ),
+    "an index that no rule bounds": (
+        "(float[N] x) => (y) { y = Neg(x) }",
+        "(float[N] x) => (y) <float[2] w = {1.0, 2.0}> { i = Cast<to=7>(x) d = Gather(w, i) y = Neg(x) }",
+        {"x": [9]},
+    ),
+    "indices with the same first element": (
+        "(float[5] w, int64[2, 2] i) => (y) { y = Gather(w, i) }",
+        "(float[5] w, int64[2, 2] i) => (y) <int64[2, 2] c = {0, 0, 0, 5}> { j = Add(i, c) d = Gather(w, j) y = Gather(w, i) }",
+        {"w": [1, 2, 3, 4, 5], "i": [[0, 0], [0, 4]]},
+    ),
     "a size that is only bounded": (
         "(float[N] x) => (y) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}> { s = Shape(x) p = Slice(t, z, s) y = Add(x, p) }",
         "(float[N] x) => (y) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}> { s = Shape(x) p = Slice(t, z, s) y = Add(x, p) d = MatMul(x, t) }",

@@ -258,7 +258,7 @@ FAULTS: Final = (
     Fault("executions", "        yield found.context\n", "", "both branches are executed in the same runs"),
     Fault("executions", "        yield found.key\n", "", "all nodes of a body are the same"),
     # translation
-    Fault("translation", "operator, operands = (\"\", \"Cast\", 13), operands[:1]", "operator, attributes, operands = (\"\", \"Cast\", 13), {}, operands[:1]", "a CastLike saturates whatever it says"),
+    Fault("translation", "**saturation(view.attributes)}", "**(saturation(view.attributes) if len(view.operands) == 1 else {})}", "a CastLike saturates whatever it says"),
     Fault("translation", "(entry_.is_exact_for(view.dtype) or self.opens_inexact)", "(entry_.is_exact_for(view.dtype) or not self.laws)", "each proof is of the strongest class"),
     Fault("translation", "operator, keyed = signature.operator, signature.key\n", "operator, keyed = signature.operator, ()\n", "pointwise operators have no attributes"),
     Fault("translation", "place = self.pool.context, key, tuple(", "place = self.pool.context, key[0], key[2], tuple(", "nodes with other attributes have the same outputs"),
