@@ -166,7 +166,12 @@ def test_a_condition_of_several_elements_is_no_condition() -> None:
     two = model(text.format(branches("y", "p", ("a", "a = Neg(x)"), ("b", "b = Neg(x)"))))
     feeds = {"x": [1.0], "p": [True, False]}
     assert outputs_of(one, feeds) is not None and outputs_of(two, feeds) is None
-    assert diff(one, two, runs=0, details=False).verdict is DiffVerdict.UNKNOWN
+    found = diff(one, two, runs=0, details=False)
+    assert found.verdict is DiffVerdict.UNKNOWN
+    assert found.obligations == (
+        "node If#0 of the second model has bodies that may fail",
+        "node If#0 of the second model requires K == 1",
+    )
 
 
 def test_without_a_condition_nothing_is_proved() -> None:

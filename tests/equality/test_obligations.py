@@ -88,16 +88,6 @@ def test_a_loop_that_the_first_model_lacks() -> None:
     assert found.obligations == ("node Loop#0 of the second model has bodies that may fail",)
 
 
-def test_an_if_by_a_condition_of_several_elements() -> None:
-    first = "(float[N] x, bool[K] c) => (y) { y = Neg(x) }"
-    second = "(float[N] x, bool[K] c) => (y) { y = If(c) <then_branch = a () => (u) { u = Neg(x) }, else_branch = b () => (v) { v = Neg(x) }> }"
-    found = diff(model(first), model(second), runs=0)
-    assert found.obligations == (
-        "node If#0 of the second model has bodies that may fail",
-        "node If#0 of the second model requires K == 1",
-    )
-
-
 @pytest.mark.parametrize("name", NARROWER)
 def test_a_second_model_that_fails_where_the_first_does_not(name: str) -> None:
     before, after, sentence = NARROWER[name]

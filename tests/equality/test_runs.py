@@ -451,11 +451,6 @@ FAILS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "(float[5] w, int64[2, 2] i) => (y) <int64[2, 2] c = {0, 0, 0, 5}> { j = Add(i, c) d = Gather(w, j) y = Gather(w, i) }",
         {"w": [1, 2, 3, 4, 5], "i": [[0, 0], [0, 4]]},
     ),
-    "a condition of several elements before equal branches": (
-        "(float[N] x, bool[K] c) => (y) { y = Neg(x) }",
-        "(float[N] x, bool[K] c) => (y) { y = If(c) <then_branch = a () => (u) { u = Neg(x) }, else_branch = b () => (v) { v = Neg(x) }> }",
-        {"x": [1], "c": [True, False]},
-    ),
     "a size that is only bounded": (
         "(float[N] x) => (y) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}> { s = Shape(x) p = Slice(t, z, s) y = Add(x, p) }",
         "(float[N] x) => (y) <float[4] t = {1.0, 2.0, 3.0, 4.0}, int64[1] z = {0}> { s = Shape(x) p = Slice(t, z, s) y = Add(x, p) d = MatMul(x, t) }",
