@@ -446,6 +446,11 @@ FAILS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "(float[N] x) => (y) <float[2] w = {1.0, 2.0}> { i = Cast<to=7>(x) d = Gather(w, i) y = Neg(x) }",
         {"x": [9]},
     ),
+    "indices below another size": (
+        "(float[N] x, float[K] v) => (y) { y = Neg(x) }",
+        "(float[N] x, float[K] v) => (y) <int64 zero = {0}, int64 one = {1}> { n = Size(x) r = Range(zero, n, one) d = Gather(v, r) y = Neg(x) }",
+        {"x": [1, 2, 3], "v": [1]},
+    ),
     "indices with the same first element": (
         "(float[5] w, int64[2, 2] i) => (y) { y = Gather(w, i) }",
         "(float[5] w, int64[2, 2] i) => (y) <int64[2, 2] c = {0, 0, 0, 5}> { j = Add(i, c) d = Gather(w, j) y = Gather(w, i) }",
