@@ -26,6 +26,9 @@ ZEROS: dict[str, tuple[str, str, ProofClass]] = {
     "a negated condition of numbers without a sign": (
         "a = Abs(x) y = Where(p, a, o)", "a = Abs(x) q = Not(p) y = Where(q, o, a)", ProofClass.SAME_CALLS
     ),
+    "a negated condition before a number without a sign": (
+        "a = Abs(x) y = Where(p, z, a)", "a = Abs(x) q = Not(p) y = Where(q, a, z)", ProofClass.POINTWISE
+    ),
     "one value": ("y = Identity(x)", "y = Where(p, x, x)", ProofClass.POINTWISE),
     "a condition that is true": ("y = Identity(x)", "y = Where(t, x, z)", ProofClass.POINTWISE),
     "a condition that is false": ("y = Identity(x)", "y = Where(f, z, x)", ProofClass.SAME_CALLS),
