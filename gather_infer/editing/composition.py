@@ -268,7 +268,6 @@ class _Prepared:
     names     old name -> new name, of values, of those that changed
     dims      its symbols, in the dims of the new model
     read      the names that its nodes read and its graphs return, values of the first model among them
-    read      the names that its nodes read and its graph returns, values of the first model among them
     """
 
     def __init__(

@@ -117,11 +117,11 @@ def with_open_ends(view: TermView, operator: Operator, operands: tuple[Operand, 
     if data is None or ends is None:
         return operands
     axes = view.integers_of(3) if view.has(3) else tuple(range(len(ends)))
-    if axes is None or len(axes) != len(ends):
-        return operands
+    if axes is None or len(axes) != len(ends) or not all(-data.rank <= axis < data.rank for axis in axes):
+        return operands  # of the last, the node fails
     pool = view.pool
     opened = tuple(
-        END if known_le(data.shape[axis % data.rank], end, pool.facts) is True else end
+        END if known_le(data.shape[axis], end, pool.facts) is True else end
         for end, axis in zip(ends, axes, strict=True)
     )
     if opened == tuple(ends):

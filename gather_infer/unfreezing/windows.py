@@ -124,7 +124,7 @@ def problem_of_resize(walk: UnfreezingWalk, node: NodeProto, shape: Shape) -> st
 
 
 def resized(walk: UnfreezingWalk, node: NodeProto, problem: str) -> Sequence[Dim] | None:
-    """The sizes of a Resize; None if the shapes are not known.
+    """The sizes of a Resize; None if the shapes are not known, or if a size was made 1.
 
     An axis keeps the size of the data if it did before. Otherwise it has the size of the other operand of a node that
     reads the result, or that of an input if no other value had this size, or one that a later node tells.
@@ -142,6 +142,8 @@ def resized(walk: UnfreezingWalk, node: NodeProto, problem: str) -> Sequence[Dim
         if before == after:
             dims.append(now)
             continue
+        if after == 1:  # it broadcasts, so that no node tells it
+            return None
         found = _size_of_reader(walk, node, axis)
         if found is None:
             found = _size_of_input(walk, now, after)

@@ -394,6 +394,8 @@ def test_a_first_model_whose_nodes_need_other_sizes() -> None:
     [
         "y = Reshape(x, t)",  # 12 elements do not fit into 7
         "a, b = Split<axis=0, num_outputs=3>(x) y = Neg(x)",
+        "n = Size(x) a = Slice(n, t, t) y = Neg(x)",  # a scalar has no axis
+        "a = Slice(x, t, t, t) y = Neg(x)",  # axis 7
     ],
 )
 def test_a_first_model_that_always_fails_is_equal_to_nothing(body: str) -> None:

@@ -160,7 +160,7 @@ FAULTS: Final = (
     Fault("operators", "return {**defaults, **given}", "return {**given, **defaults}", "attributes have their default"),
     Fault("operator_versions", "return starts[at - 1] if at else since", "return starts[0] if at else since", "all versions are the same"),
     Fault("operator_versions", '(1, 13): "Hardmax', '(1,): "Hardmax', "Softmax of rows is Softmax of everything behind an axis"),
-    Fault("canonical_calls", "data.shape[axis % data.rank], end, pool", "data.shape[0], end, pool", "an end of a Slice that is the length of another axis is open"),
+    Fault("canonical_calls", "data.shape[axis], end, pool", "data.shape[0], end, pool", "an end of a Slice that is the length of another axis is open"),
     Fault("canonical_calls", "end, pool.facts) is True else end", "end + 1, pool.facts) is True else end", "an end of a Slice at the last element is open"),
     Fault("canonical_calls", '        if view.integer("noop_with_empty_axes"):\n            return None\n', "", "a reduction of no axes reduces all"),
     Fault("canonical_calls", 'normalized({"axes": tuple(axes), **others})', "normalized(others)", "the axes of a reduction are left out"),

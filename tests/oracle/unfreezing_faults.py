@@ -106,6 +106,7 @@ FAULTS: Final = tuple(
         ("windows", "if node.op_type in _POOLING and kernel[axis] == size and size != 1:", "if node.op_type in _POOLING and kernel[axis] > size:", "a kernel of the whole image is a number"),
         ("windows", "if strides[axis] > 1 and abs(after - before) == 1:", "if strides[axis] > 1 and abs(after - before) == 9:", "paddings are numbers"),
         ("windows", "    if len(fitting) != 1:\n        return None\n", "    if not fitting:\n        return None\n", "any size that fits is that of a Resize"),
+        ("windows", "        if after == 1:  # it", "        if after == 0:  # it", "a size of 1 is that of the features it is added to"),
         ("windows", "return dim if dim.is_symbol else None", "return dim", "a size behind a stride is that of a Resize"),
         ("windows", "bool((kernel != kernel.flat[0]).any())", "True", "a kernel that takes a mean is a weight"),
         ("windows", "return size is None or size % 2 == 0", "return False", "paddings at the end are numbers"),

@@ -373,6 +373,20 @@ REFUSED = {
         IMAGE,
         "node Resize#1 (Resize): axis 2 of its sizes is 2",
     ),
+    "a mask resized to one position, which features of any size broadcast": (
+        "(float[1,1,4,6] x) => (float[1,1,2,3] y) <int64[4] s = {1,1,1,3}> "
+        '{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode="nearest">(x, , , s) n = Neg(r) '
+        "y = Add(n, c) }",
+        ("x.2=height",),
+        "node Resize#1 (Resize): axis 2 of its sizes is 1",
+    ),
+    "a mask resized to one position beside features of one": (
+        "(float[1,1,4,6] x) => (float[1,1,1,3] y) <int64[4] s = {1,1,1,3}> "
+        '{ c = MaxPool<kernel_shape=[2,2], strides=[4,2]>(x) r = Resize<mode="nearest">(x, , , s) n = Neg(r) '
+        "y = Add(n, c) }",
+        IMAGE,
+        "node Resize#1 (Resize): axis 2 of its sizes is 1",
+    ),
     "a mask resized and joined to features": (
         "(float[1,1,4,6] x) => (float[1,1,4,3] y) <int64[4] s = {1,1,2,3}> "
         '{ c = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) r = Resize<mode="nearest">(x, , , s) n = Neg(r) '
