@@ -11,10 +11,13 @@ from typing import Final
 
 from tests.oracle.source_faults import Fault, FaultTable
 
-TESTS: Final = ("tests/unfreezing/test_unfreeze.py", "tests/unfreezing/test_like.py")
+TESTS: Final = ("tests/unfreezing/test_unfreeze.py", "tests/unfreezing/test_images.py", "tests/unfreezing/test_like.py")
 
 
 FIRST: Final = {
+    "other_places": ("tests/unfreezing/test_images.py",),
+    "unknown_sizes": ("tests/unfreezing/test_images.py",),
+    "windows": ("tests/unfreezing/test_images.py",),
     "counterpart": ("tests/unfreezing/test_like.py",),
     "explained_constants": ("tests/unfreezing/test_like.py",),
 }

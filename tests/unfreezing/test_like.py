@@ -9,7 +9,7 @@ import pytest
 
 from gather_infer import UsageError, diff, unfreeze
 from gather_infer.unfreezing import explained_constants
-from tests.unfreezing.test_unfreeze import feeds_of, run
+from tests.unfreezing.cases import feeds_of, run
 from tests.verification.models import model
 
 BATCH, SEQ = ("x.0=batch",), ("x.1=seq",)
