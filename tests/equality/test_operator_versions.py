@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (models as text)
 """Versions of an operator that are taken for the same compute the same in onnxruntime, on onnx's own node models."""
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from onnx import ModelProto
 from onnx.backend.test.case.node import collect_testcases
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
+from gather_infer import diff
 from gather_infer.equality.operator_versions import FIRST_VERSIONS, meaning_since
 from tests.onnx_versions import needs_onnx
+from tests.verification.models import model
 
 SCHEMAS = onnx.defs.get_all_schemas_with_history()
 OLDEST = 7
@@ -102,3 +105,32 @@ def test_versions_of_one_meaning(op_type: str) -> None:
             for a, b in zip(one, two, strict=True)
         ), name
     assert (compared > 0) == (op_type not in NOT_RUN)
+
+
+OPSETS = {
+    # body, opsets of both models, whether they compute the same; None if an opset does not allow the second
+    "later versions add types": ("{ a = Relu(x) b = MatMul(a, w) c = Add(b, w) y = LSTM<hidden_size=1>(c, u, r) }", (13, 22), True),
+    "Softmax of rows, and of everything behind an axis": ("{ y = Softmax<axis=1>(x) }", (11, 13), False),
+    "a reduction that an earlier version has not": (
+        "{ y = ScatterND<reduction=\"none\">(x, i, v) }",
+        (18, 13),
+        None,
+    ),
+    "outputs that say that it is training": (
+        "{ y, m, n, o, p = BatchNormalization(x, k, k, k, k) }",
+        (9, 15),
+        None,
+    ),
+    "an attribute that a later version has": ("{ y = ScatterND(x, i, v) }", (11, 18), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPSETS)
+def test_models_of_two_opsets(name: str) -> None:
+    body, opsets, is_same = OPSETS[name]
+    text = f"(float[4, 2, 2] x, float[2, 2] w, float[1, 4, 2] u, float[1, 4, 1] r, int64[3, 1] i, float[3, 2, 2] v, float[2] k) => (y) {body}"
+    found = diff(*(model(text, opset=opset) for opset in opsets), runs=0)
+    assert found.is_proved == bool(is_same)
+    if is_same is False:
+        assert found.first_difference is not None
+        assert found.first_difference.differences == ("it is of opset 13 in the second model, and of 11 in the first",)

@@ -14,6 +14,7 @@ from tests.oracle.source_faults import Fault, FaultTable
 TESTS: Final = (
     "tests/equality/test_computed_constants.py",
     "tests/equality/test_runs.py",
+    "tests/equality/test_failing_runs.py",
     "tests/equality/test_control_flow.py",
     "tests/equality/test_branches.py",
     "tests/equality/test_parameters.py",
