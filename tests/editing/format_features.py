@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, ModelProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 Probe = Callable[[ModelProto], Any]
 """A function of the edited model, whose result is to be that for the original."""
@@ -160,24 +160,28 @@ def _captured_values(model: ModelProto) -> Probe:
 
 def _sequences(model: ModelProto) -> Probe:
     nodes = [
-        helper.make_node("SequenceConstruct", ["a"], ["s"]),
+        helper.make_node("SequenceConstruct", ["a"], ["held"]),
         helper.make_node("Constant", [], ["first"], value_int=0),
-        helper.make_node("SequenceAt", ["s", "first"], ["picked"]),
+        helper.make_node("SequenceAt", ["held", "first"], ["picked"]),
     ]
-    _node(model, "Add").input[0] = "picked"
-    _insert(model, 1, nodes)
-    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [None, 4]))
-    model.graph.value_info.append(helper.make_value_info("s", kind))
-    return lambda found: [v.SerializeToString() for v in found.graph.value_info if v.name == "s"]
+    return _declared(model, nodes, helper.make_sequence_type_proto)
 
 
 def _optionals(model: ModelProto) -> Probe:
-    nodes = [helper.make_node("Optional", ["a"], ["o"]), helper.make_node("OptionalGetElement", ["o"], ["picked"])]
+    nodes = [
+        helper.make_node("Optional", ["a"], ["held"]),
+        helper.make_node("OptionalGetElement", ["held"], ["picked"]),
+    ]
+    return _declared(model, nodes, helper.make_optional_type_proto)
+
+
+def _declared(model: ModelProto, nodes: list[NodeProto], kind: Callable[[TypeProto], TypeProto]) -> Probe:
+    """Nodes before the Add, which put its input into the value `held` and take it out again; the type of `held`."""
     _node(model, "Add").input[0] = "picked"
     _insert(model, 1, nodes)
-    kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [None, 4]))
-    model.graph.value_info.append(helper.make_value_info("o", kind))
-    return lambda found: [v.SerializeToString() for v in found.graph.value_info if v.name == "o"]
+    held = kind(helper.make_tensor_type_proto(TensorProto.FLOAT, [None, 4]))
+    model.graph.value_info.append(helper.make_value_info("held", held))
+    return lambda found: [v.SerializeToString() for v in found.graph.value_info if v.name == "held"]
 
 
 def _imports(model: ModelProto) -> Probe:
