@@ -187,20 +187,12 @@ def _evaluated(
         if grid is None or operand.dtype is None:
             return None
         constants.append(Constant(operand.dtype, grid))
-    if name == "Where" and dtype.is_float and not pool.takes_zeros and _has_negative_zero(constants[1]):
-        return None
     node = helper.make_node(name, ["x"] * len(constants), ["y"], domain=domain, **_values(attributes))
     try:
         outputs = evaluator(Evaluation(node, constants, version))
     except SpecViolation:
         return None
     return None if outputs is None else pool.from_grid(dtype, np.broadcast_to(outputs[0].plain, sizes), axes)
-
-
-def _has_negative_zero(constant: Constant) -> bool:
-    """Whether a constant of floats has an element -0.0: of its bits, the sign alone is set."""
-    bits = constant.plain
-    return bool((bits == 1 << (8 * bits.dtype.itemsize - 1)).any())
 
 
 def _values(attributes: Attributes) -> dict[str, Any]:

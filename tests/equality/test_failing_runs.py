@@ -50,6 +50,11 @@ FAILS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "(float[N] x, float[K] v) => (y) <int64 zero = {0}, int64 one = {1}> { n = Size(x) r = Range(zero, n, one) d = Gather(v, r) y = Neg(x) }",
         {"x": [1, 2, 3], "v": [1]},
     ),
+    "a branch that is taken": (
+        "(float[N] x, float[K] v) => (y) { y = Neg(x) }",
+        "(float[N] x, float[K] v) => (y) <bool t = {1}, int64 zero = {0}, int64 one = {1}> { n = Size(x) r = Range(zero, n, one) y = If(t) <then_branch = a () => (u) { d = Gather(v, r) u = Neg(x) }, else_branch = b () => (w) { w = Neg(x) }> }",
+        {"x": [1, 2, 3], "v": [1]},
+    ),
     "indices with the same first element": (
         "(float[5] w, int64[2, 2] i) => (y) { y = Gather(w, i) }",
         "(float[5] w, int64[2, 2] i) => (y) <int64[2, 2] c = {0, 0, 0, 5}> { j = Add(i, c) d = Gather(w, j) y = Gather(w, i) }",

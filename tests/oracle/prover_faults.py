@@ -328,7 +328,6 @@ FAULTS: Final = (
     Fault("pointwise", "if a.dtype is not None and a.dtype.is_integer:", "if a.dtype is not None:", "floats are in an order"),
     Fault("pointwise", "    if not _has_exact_sign(call, a):\n        return None\n", "", "a Where keeps the sign of a zero"),
     Fault("pointwise", 'condition.operator[1] == "Not" and _has_exact_sign(call, b):', 'condition.operator[1] == "Not":', "a Where by a negated condition keeps the sign of a zero"),
-    Fault("pointwise", "not pool.takes_zeros and _has_negative_zero(constants[1]):", "not pool.takes_zeros and constants is None:", "a Where of constants keeps the sign of a zero"),
     # certificates
     Fault("certificate", "if _STRENGTH.index(again.proof_class) < _STRENGTH.index(claim.proof_class):", "if _STRENGTH.index(again.proof_class) > _STRENGTH.index(claim.proof_class):", "a weaker proof will do"),
     Fault("certificate", "if its.sha256 != wanted.sha256:", "if its.sha256[:8] > wanted.sha256[:8]:", "some other files have the hash"),
