@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 @option("--dim", "dims", section="Sizes", multiple=True, metavar="INPUT.AXIS=NAME",
         help="Give the size of an input axis a name: ids.0=batch. The same name for several axes says that they are "
              "equal; INPUT may be a pattern: '*.0=batch'.")  # fmt: skip
+@option("--rows", multiple=True, section="Sizes", metavar="NAME",
+        help="NAME counts independent rows, as a batch does. Without it, names of axis 0 alone do.")  # fmt: skip
+@option("--length", "lengths", multiple=True, section="Sizes", metavar="NAME",
+        help="NAME is a length: rows depend on each other.")  # fmt: skip
 @option("--like", section="Sizes", metavar="OTHER",
         help="A second export of the same network at other sizes: a constant that is the same in both is not the size, "
              "one that differs is.")  # fmt: skip
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
 def command(
     model: str,
     dims: tuple[str, ...],
+    rows: tuple[str, ...],
+    lengths: tuple[str, ...],
     like: str | None,
     partial: bool,
     no_verify: bool,
@@ -69,9 +75,12 @@ def command(
 
     with console.progress() as progress:
         rules = facts.rules()
+        opened = facts.open_model(model)
         result = unfreeze(
-            facts.open_model(model),
+            opened,
             dims,
+            rows=rows,
+            lengths=lengths,
             like=None if like is None else facts.open_model(like),
             partial=partial,
             verify=not no_verify,
@@ -85,10 +94,10 @@ def command(
             from gather_infer.equality.certificate import certificate_file
 
             proof = diff(
-                result.source, result.file, dims=result.freed, rules=rules, details=False, runs=0, progress=progress
+                opened, result.file, dims=result.old_sizes, rules=rules, details=False, runs=0, progress=progress
             )
             if certificate is not None:
-                save = functools.partial(result.save, companions=certificate_file(certificate, proof, result.source))
+                save = functools.partial(result.save, companions=certificate_file(certificate, proof, opened))
             if result.like is not None:
                 like_proof = diff(
                     result.like, result.file, dims=result.like_sizes, rules=rules, details=False, runs=0,

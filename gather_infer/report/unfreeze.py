@@ -27,6 +27,9 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
     for size, sites in result.sites.items():  # a symbol, or an expression of symbols
         places, old = printable(", ".join(sites)), evaluate(parse_dim(size), result.freed)
         lines += fitted(f"{name}   {printable(size)}, was {old}: {places}", view.width, "    ")
+    for symbol, (number, node) in result.required.items():
+        text = f"  {printable(symbol)} is dynamic in the file already, but node {printable(node)} requires {number}"
+        lines += fitted(text, view.width, "    ")
     if result.blocked is not None:
         lines += fitted(f"  refused: {printable(result.why_refused)}", view.width, "    ")
     else:
@@ -84,6 +87,7 @@ def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
         "freed": {symbol: {"size": size, "axes": list(result.sites[symbol])} for symbol, size in result.freed.items()},
         "refused": result.why_refused or None,
         "blocked": None if result.blocked is None else {"node": result.blocked.node, "reason": result.blocked.reason},
+        "required": {symbol: {"size": size, "node": node} for symbol, (size, node) in result.required.items()},
         "most": dict(result.most),
         "dropped": dict(result.dropped),
         "like": None if result.like is None else dict(result.like_sizes),

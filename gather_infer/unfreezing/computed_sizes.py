@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 
 class Site(NamedTuple):
-    """Where a freed size is: the axis of an input, or of a value that has it."""
+    """Where a freed size is: the axis of an input, or of a value that has it; `ids.0` as a text."""
 
     input: str
     axis: int
+
+    def __str__(self) -> str:
+        return f"{self.input}.{self.axis}"
 
 
 class ComputedSizes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final
 
@@ -31,7 +31,8 @@ from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.counterpart import Counterpart, counterpart
 from gather_infer.unfreezing.other_places import has_same_elements
-from gather_infer.unfreezing.requested_sizes import Request, is_of_rows, requested
+from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, requested
+from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
@@ -47,6 +48,8 @@ def unfreeze(
     model: ModelLike,
     dims: Mapping[str, str] | Iterable[str],
     *,
+    rows: Collection[str] = (),
+    lengths: Collection[str] = (),
     like: ModelLike | None = None,
     partial: bool = False,
     verify: bool = True,
@@ -60,6 +63,9 @@ def unfreeze(
 
     model    a path, a ModelProto, a ModelFile or an onnx_graphsurgeon Graph; never changed
     dims     `["ids.0=batch", "mask.0=batch"]` or a mapping `{"ids.0": "batch"}`; `*.0=batch` names axis 0 of all inputs
+             An axis that the file declares as `batch` already has the size that nodes require of it
+    rows     names of sizes that count independent rows, as a batch does, on whatever axis
+    lengths  names of sizes that do not; of the others, those count rows that are axis 0 wherever they occur
     like     a second export of the same network at other sizes: a constant that is the same in both is not the size,
              one that differs is, and the result equals both models at their sizes
     partial  whether to free some of several symbols if not all can be freed
@@ -74,11 +80,14 @@ def unfreeze(
     source.require_data()
     require_well_formed(Model(source.proto), source.name)
     second = None if like is None else to_onnx_file(like)
-    request = requested(source, dims, has_counterpart=second is not None)
+    fixed = with_required_sizes(source, parse_sizes(dims), rules)
+    source = fixed.source
+    request = requested(source, fixed.pairs, rows, lengths, has_counterpart=second is not None)
 
     def attempt(asked: Request) -> UnfreezeResult:
         other = None if second is None else counterpart(source, second, asked.sites, asked.freed, rules)
-        return _unfrozen(source, model, asked, other, verify, rules, progress)
+        result = _unfrozen(source, model, asked, other, verify, rules, progress)
+        return replace(result, numbers=fixed.numbers, required=fixed.required)
 
     result = attempt(request)
     if not partial or not result.refused or len(request.freed) == 1:
@@ -103,7 +112,7 @@ def _unfrozen(
     rules: Sequence[RuleSet],
     progress: Progress,
 ) -> UnfreezeResult:
-    sites, freed = request
+    sites, freed, rows = request
     named = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
     fixed = {name: size for name, size in freed.items() if name in named}
     before = infer(source, dims=fixed, rules=rules, assume=False, progress=progress)
@@ -114,7 +123,6 @@ def _unfrozen(
         assert isinstance(interpreter, UnfreezingWalk), "it has this type"
         opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
         first = {name: sites[name][0] for name in freed}
-        rows = [name for name in freed if is_of_rows(sites[name])]
         interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows, other)
 
     progress(lambda: "following the sizes")
@@ -163,8 +171,8 @@ def _unfrozen(
     if blocked is None and verify:
         assert after is not None, "there is a result"
         progress(lambda: "running rows together and alone")
-        rows = check_rows(source, proto, after, sites, freed, walk.factors, walk.row_symbols, walk.upper_bounds, other)
-        result = replace(result, rows=rows)
+        check = check_rows(source, proto, after, sites, freed, walk.factors, walk.row_symbols, walk.upper_bounds, other)
+        result = replace(result, rows=check)
     return result
 
 

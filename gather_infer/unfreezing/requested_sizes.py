@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
+
+from onnx import ValueInfoProto
 
 from gather_infer.errors import UsageError, close_match
 from gather_infer.model import ModelFile
@@ -19,10 +21,12 @@ class Request(NamedTuple):
 
     sites   symbol, or expression of symbols -> the input axes that have this size
     freed   symbol -> the old size
+    rows    symbols that count rows, which are computed alone; others are lengths
     """
 
     sites: dict[str, list[Site]]
     freed: dict[str, int]
+    rows: frozenset[str]
 
     def only(self, names: Iterable[str]) -> Request:
         """The request for some of the symbols; in expressions the others are numbers."""
@@ -33,75 +37,107 @@ class Request(NamedTuple):
             dim = substitute(parse_dim(text), numbers)
             if not isinstance(dim, int):
                 sites.setdefault(str(dim), []).extend(found)
-        return Request(sites, freed)
+        return Request(sites, freed, self.rows & freed.keys())
 
     @property
     def texts(self) -> dict[str, tuple[str, ...]]:
-        return {name: tuple(f"{site.input}.{site.axis}" for site in found) for name, found in self.sites.items()}
+        return {name: tuple(map(str, found)) for name, found in self.sites.items()}
 
 
-def requested(source: ModelFile, dims: Mapping[str, str] | Iterable[str], *, has_counterpart: bool) -> Request:
-    """The input axes that each symbol names, and the old sizes. Raises UsageError."""
+def parse_sizes(dims: Mapping[str, str] | Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of an axis and its size from `["ids.0=batch"]` or `{"ids.0": "batch"}`. Raises UsageError."""
     pairs = list(dims.items()) if isinstance(dims, Mapping) else [_split(text) for text in dims]
     if not pairs:
         raise UsageError("nothing to make dynamic: an entry such as 'ids.0=batch' is missing")
+    return pairs
+
+
+def requested(
+    source: ModelFile,
+    pairs: Iterable[tuple[str, str]],
+    rows: Collection[str],
+    lengths: Collection[str],
+    *,
+    has_counterpart: bool,
+) -> Request:
+    """The input axes that each symbol names, and the old sizes. Raises UsageError.
+
+    A symbol counts rows if it is in `rows`, or if it is axis 0 wherever it occurs and not in `lengths`.
+    """
     values = {value.name: value for value in fed_inputs(source.proto)}
     sites: dict[str, list[Site]] = {}
     freed: dict[str, int] = {}
-    expressions: list[tuple[str, str, str, int, int]] = []
-    for place, symbol in pairs:
-        pattern, _, number = place.rpartition(".")
-        if not pattern or not number.lstrip("-").isdecimal():
-            raise UsageError(f"dim {place!r}: expected input.axis, such as ids.0")
-        is_name = is_plain_name(symbol)
-        matched = [name for name in values if name == pattern] or [n for n in values if fnmatchcase(n, pattern)]
-        if not matched:
-            raise UsageError(f"no input {pattern!r}{close_match(pattern, values)}")
-        for name in matched:
-            shape = values[name].type.tensor_type.shape.dim
-            axis = int(number)
-            if not -len(shape) <= axis < len(shape):
-                if len(matched) > 1 or pattern != name:
-                    continue
-                raise UsageError(f"dim {place!r}: input {name} has {len(shape)} axes")
-            site = Site(name, axis % len(shape))
-            dim = shape[site.axis]
-            if dim.dim_param == symbol:
-                continue  # added below
-            if not dim.HasField("dim_value"):
-                raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
-            if dim.dim_value < 1:
-                raise UsageError(f"dim {place!r} is {dim.dim_value}; a size of at least 1 can be made dynamic")
-            if not is_name:
-                expressions.append((place, symbol, name, site.axis, dim.dim_value))
-                continue
-            size = freed.setdefault(symbol, dim.dim_value)
-            if size != dim.dim_value:
-                raise UsageError(f"dim {place!r} is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
-            sites.setdefault(symbol, []).append(site)
+    expressions: list[tuple[str, str, Site, int]] = []
+    for place, symbol, site in named_axes(pairs, values):
+        dim = values[site.input].type.tensor_type.shape.dim[site.axis]
+        if dim.dim_param == symbol:
+            continue  # added below
+        if not dim.HasField("dim_value"):  # of an expression, as names have numbers
+            raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
+        if dim.dim_value < 1:
+            raise UsageError(f"dim {place!r} is {dim.dim_value}; a size of at least 1 can be made dynamic")
+        if not is_plain_name(symbol):
+            expressions.append((place, symbol, site, dim.dim_value))
+            continue
+        size = freed.setdefault(symbol, dim.dim_value)
+        if size != dim.dim_value:
+            raise UsageError(f"dim {place!r} is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
+        sites.setdefault(symbol, []).append(site)
     for name, value in values.items():  # axes that have the name already
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if dim.dim_param in sites:
                 sites[dim.dim_param].append(Site(name, axis))
-    for place, text, name, axis, size in expressions:
-        dim = _expression(place, text, freed)
-        if evaluate(dim, freed) != size:
-            raise UsageError(f"dim {place!r} is {size}, but {text} is {evaluate(dim, freed)}")
-        sites.setdefault(str(dim), []).append(Site(name, axis))
+    for place, text, site, size in expressions:
+        wanted = _expression(place, text, freed)
+        if evaluate(wanted, freed) != size:
+            raise UsageError(f"dim {place!r} is {size}, but {text} is {evaluate(wanted, freed)}")
+        sites.setdefault(str(wanted), []).append(site)
+    for name in (*rows, *lengths):
+        if name not in freed:
+            raise UsageError(f"no size is made dynamic as {name!r}{close_match(name, freed)}")
+        if name in rows and name in lengths:
+            raise UsageError(f"{name} counts rows or is a length, not both")
+    of_rows = {name for name in freed if name in rows or all(site.axis == 0 for site in sites[name])}
+    request = Request(sites, freed, frozenset(of_rows.difference(lengths)))
     for symbol, size in freed.items():
-        if size == 1 and not is_of_rows(sites[symbol]) and not has_counterpart:
+        if size == 1 and symbol not in request.rows and not has_counterpart:
             raise UsageError(
                 f"dim {_shown(sites[symbol][:1])!r} is 1; a length of at least 2 can be made dynamic, since constants"
-                " of one position do not tell what another one gets, and --like OTHER, a second export, is missing"
+                " of one position do not tell what another one gets, and --like OTHER, a second export, is missing;"
+                f" --rows {symbol} if it counts independent rows, as a batch does"
             )
-    if not sites:
-        raise UsageError(f"no input has a number at {', '.join(place for place, _ in pairs)}")
-    return Request(sites, freed)
+    return request
 
 
-def is_of_rows(sites: Iterable[Site]) -> bool:
-    """Whether a symbol counts rows, which are computed alone: it is axis 0 wherever it occurs. Else it is a length."""
-    return all(site.axis == 0 for site in sites)
+def named_axes(
+    pairs: Iterable[tuple[str, str]], values: Mapping[str, ValueInfoProto]
+) -> Iterator[tuple[str, str, Site]]:
+    """The axes that entries such as `ids.0` or `*.0` name, each with its entry. Raises UsageError.
+
+    An entry with the name of an input goes before patterns.
+    """
+    found: dict[Site, tuple[str, str, bool]] = {}
+    for place, symbol in pairs:
+        pattern, _, number = place.rpartition(".")
+        if not pattern or not number.lstrip("-").isdecimal():
+            raise UsageError(f"dim {place!r}: expected input.axis, such as ids.0")
+        matched = [pattern] if pattern in values else [name for name in values if fnmatchcase(name, pattern)]
+        if not matched:
+            raise UsageError(f"no input {pattern!r}{close_match(pattern, values)}")
+        for name in matched:
+            rank, axis = len(values[name].type.tensor_type.shape.dim), int(number)
+            if not -rank <= axis < rank:
+                if pattern == name:
+                    raise UsageError(f"dim {place!r}: input {name} has {rank} axes")
+                continue
+            site = Site(name, axis % rank)
+            _, other, is_exact = found.get(site, ("", symbol, False))
+            if other != symbol and is_exact == (pattern == name):
+                raise UsageError(f"dim '{site}' cannot be {other} and {symbol}")
+            if not is_exact:
+                found[site] = (place, symbol, pattern == name)
+    for site, (place, symbol, _) in found.items():
+        yield place, symbol, site
 
 
 def _expression(place: str, text: str, freed: Mapping[str, int]) -> Expr:
@@ -123,4 +159,4 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _shown(sites: Iterable[Site]) -> str:
-    return ", ".join(f"{site.input}.{site.axis}" for site in sites)
+    return ", ".join(map(str, sites))

@@ -21,6 +21,13 @@ class Blocked(GatherInferError):
         self.node, self.reason = node, reason
 
 
+class Required(NamedTuple):
+    """A number that a node requires a size to be; `node` is its label."""
+
+    size: int
+    node: str
+
+
 class RowCheck(NamedTuple):
     """Rows of the result run together, beside the same rows run in the original model.
 
@@ -51,6 +58,8 @@ class UnfreezeResult(PassResult):
     dropped   symbols that stay numbers in a partial result -> why they are refused
     like      the second model that the result equals at `like_sizes`; None if there was none
     independence   symbol of rows -> whether the rows of the result are independent
+    numbers   symbols of named axes that the file declares already -> their old sizes; `source` has these numbers
+    required  the new names of such symbols -> the old size, and the label of a node that requires it
     """
 
     freed: Mapping[str, int]
@@ -63,6 +72,13 @@ class UnfreezeResult(PassResult):
     like: ModelFile | None = None
     like_sizes: Mapping[str, int] = field(default_factory=dict)
     independence: Mapping[str, Independence] = field(default_factory=dict)
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    required: Mapping[str, Required] = field(default_factory=dict)
+
+    @property
+    def old_sizes(self) -> dict[str, int]:
+        """The sizes at which the result equals the file: of its own symbols, and of those that the file declares."""
+        return {**self.numbers, **self.freed}
 
     @property
     def removals(self) -> list[RemoveNode]:

@@ -97,7 +97,7 @@ FAULTS: Final = tuple(
         ("driver", "placements[name] = placements.get(name, 0) + 1", "break", "no other place of a size of 1 is tried"),
         ("driver", "        if found.refused:\n            dropped[name] = found.why_refused\n", "        if found.blocked is None:\n            dropped[name] = found.why_refused\n", "sizes that are refused are kept"),
         ("driver", "    del copy.graph.value_info[:]\n", "", "declared sizes stay in the model that is walked"),
-        ("requested_sizes", "if size == 1 and not is_of_rows(sites[symbol]) and not has_counterpart:", "if size == 0:", "a length of 1 is freed"),
+        ("requested_sizes", "if size == 1 and symbol not in request.rows and not has_counterpart:", "if size == 0:", "a length of 1 is freed"),
         ("requested_sizes", "return all(site.axis == 0 for site in sites)", "return True", "each size is one of rows"),
         ("counterpart", "if self.pairs[one] != two:", "if not two:", "a value may have two counterparts"),
         ("counterpart", "if held[0].get(name) != held[1].get(name):", "if name not in held[0]:", "attributes may differ"),
