@@ -31,6 +31,7 @@ from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.counterpart import Counterpart, counterpart
 from gather_infer.unfreezing.other_places import has_same_elements
+from gather_infer.unfreezing.repeated_rows import RepeatedRow
 from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, requested
 from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
@@ -42,6 +43,8 @@ from gather_infer.validate.verdict import VerdictKind
 
 NAME: Final = "unfreezing"
 MAX_WALKS: Final = 7
+MAX_TRIALS: Final = 12
+"""Of sets of constants that are made to follow a size."""
 
 
 def unfreeze(
@@ -184,19 +187,19 @@ def _followed(
     A size of 1 can stand in several places of a reshaped tensor. If a node blocks the walk, the last such choice before
     it is made in another way, `MAX_WALKS` times at most; the first fault is the one that is reported. Rows are run, and
     contradict a wrong place; a length is not, so that nothing may fit its other places, unless the elements are the
-    same.
+    same. Before that, constants behind the node are made to follow the size.
     """
     first: Blocked | None = None
     placements: dict[str, int] = {}
     sizes: dict[Site, Dim] = {}
 
-    def follow(places: Mapping[str, int]) -> tuple[UnfreezingWalk, Blocked | None]:
+    def follow(places: Mapping[str, int], rows: tuple[RepeatedRow, ...]) -> tuple[UnfreezingWalk, Blocked | None]:
         walks: list[UnfreezingWalk] = []
 
         def begin(interpreter: Interpreter) -> None:
             assert isinstance(interpreter, UnfreezingWalk), "it has this type"
             prepare(interpreter)
-            interpreter.placements = places
+            interpreter.placements, interpreter.repeated_rows = places, rows
             interpreter.unknown = UnknownSizes(interpreter, sizes)
             walks.append(interpreter)
 
@@ -204,16 +207,36 @@ def _followed(
             interpret_once(opened, UnfreezingWalk, begin, dims=[f"{name}=1.." for name in freed], rules=rules)
         except SizesFound as found:
             sizes.update(found.sizes)
-            return follow(places)
+            return follow(places, rows)
         except Blocked as fault:
             return walks[0], walks[0].unknown.fault or fault
         return walks[0], walks[0].unknown.fault
 
+    trials = MAX_TRIALS
+
+    def with_repeated_rows(walk: UnfreezingWalk) -> UnfreezingWalk | None:
+        """A walk that nothing blocks, in which constants behind a node follow the size; None if all are blocked."""
+        nonlocal trials
+        for row in walk.candidates:
+            if row in walk.repeated_rows or not trials:
+                continue
+            trials -= 1
+            another, blocked = follow(placements, (*walk.repeated_rows, row))
+            found = another if blocked is None else with_repeated_rows(another)
+            if found is not None:
+                return found
+        return None
+
     for _ in range(MAX_WALKS):
-        walk, fault = follow(placements)
+        walk, fault = follow(placements, ())
+        if fault is not None and walk.candidates:
+            first = first or fault
+            found = with_repeated_rows(walk)
+            if found is not None:
+                walk, fault = found, None
         if fault is None:
             for name, others in walk.other_places.items():
-                for another, blocked in (follow({**placements, name: at}) for at in others):
+                for another, blocked in (follow({**placements, name: at}, walk.repeated_rows) for at in others):
                     if blocked is None and not has_same_elements(walk, another):
                         return walk, Blocked(f"value {name}", "more than one of its axes can hold a size of 1")
             return walk, None

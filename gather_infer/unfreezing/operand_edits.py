@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from onnx import NodeProto
 
 from gather_infer.symbolic import Dim
@@ -30,7 +31,7 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
     """The node with other inputs, so that it fits. Raises Blocked if no edit makes it fit."""
     if walk.unknown.sites:
         walk.unknown.resolve(node)
-    for edit in (_with_reshape_target, _with_expand_target, _with_rows):
+    for edit in (_with_reshape_target, _with_expand_target, _with_other_axes, _with_rows):
         changed = edit(walk, node)
         if changed is not None and not walk.attempt(changed):
             again = with_row_numbers(walk, changed)
@@ -80,6 +81,31 @@ def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | No
     if not all(isinstance(entry, int) for entry in entries):
         return None
     return walk.with_inputs(node, {1: walk.sizes.of_shape(entries)})
+
+
+def _with_other_axes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """A Squeeze that removes another axis of 1 than the freed one: the order of the elements is the same."""
+    fact = walk.environment.values.get(node.input[0])
+    if node.op_type != "Squeeze" or not isinstance(fact, SymbolicTensor) or fact.shape is None:
+        return None
+    attribute = next((a for a in node.attribute if a.name == "axes"), None)
+    given = walk.array(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+    numbers = given.tolist() if given is not None else list(attribute.ints) if attribute is not None else []
+    axes = [axis % len(fact.shape) for axis in numbers]
+    freed = [axis for axis in axes if str(fact.shape[axis]) in walk.row_symbols]
+    ones = [axis for axis, dim in enumerate(fact.shape) if dim == 1 and axis not in axes]
+    for others in combinations(ones, len(freed)):
+        kept = sorted({*axes, *others}.difference(freed))
+        changed = NodeProto()
+        changed.CopyFrom(node)
+        if given is None:
+            next(a for a in changed.attribute if a.name == "axes").ints[:] = kept
+        else:
+            changed.input[1] = walk.constant(np.array(kept, np.int64))
+        if freed and not walk.attempt(changed):
+            walk.unbind(changed)
+            return changed
+    return None
 
 
 def _with_sizes(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto | None:

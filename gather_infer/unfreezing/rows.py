@@ -24,6 +24,7 @@ from gather_infer.runtimes.worker import ONNXRUNTIME, REFERENCE
 from gather_infer.symbolic import Expr, evaluate, free_symbols
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, is_free
+from gather_infer.unfreezing.merged_rows import Part, merged_difference, part_of
 from gather_infer.unfreezing.result import RowCheck
 from gather_infer.validate import verdicts
 from gather_infer.validate.contract_builder import contract
@@ -143,15 +144,17 @@ class _Check:
         self.original, self.rewritten, self.path = original, rewritten, feeds
         found = list(verdicts(after))
         self.contract = contract(after, found=found).contract
-        self.merged = frozenset(name for name in after.outputs if self._is_merged(name))
+        self.merged = {name: axes for name in after.outputs if (axes := self._merged_axes(name))}
         self.sizes, self.limits = size_sampler_of(after, found), limits_of(found)
 
-    def _is_merged(self, name: str) -> bool:
-        """Whether an output has a size that depends on elements: results of all rows in one axis, say."""
+    def _merged_axes(self, name: str) -> tuple[int, ...]:
+        """The axes of an output whose size depends on elements: results of all rows, say."""
         fact = self.after[name]
         shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
-        causes = (self.after.causes.get(symbol) for dim in shape for symbol in free_symbols(dim))
-        return any(cause is not None and cause.data_dependent for cause in causes)
+        causes = [[self.after.causes.get(symbol) for symbol in free_symbols(dim)] for dim in shape]
+        return tuple(
+            axis for axis, found in enumerate(causes) if any(c is not None and c.data_dependent for c in found)
+        )
 
     def run(self) -> RowCheck:
         runs: list[str] = []
@@ -245,7 +248,7 @@ class _Check:
             faults = list(self._differences(symbol, size, found, wanted))
             if size == self.freed[symbol] and self.merged:
                 faults += self._differences_in_whole(symbol, size, found, wanted[0])
-            return faults
+            return [*faults, *self._differences_of_merged(symbol, size, drawn, found)]
         return None
 
     def _drawn(self, sizes: Mapping[str, int], attempt: int) -> Feeds | None:
@@ -299,6 +302,35 @@ class _Check:
                 differing = difference(wanted[position], found[position], TOLERANCE)
                 if differing is not None:
                     yield f"output {name} at {symbol}={size}: {_text(differing)}"
+
+    def _differences_of_merged(self, symbol: str, size: int, drawn: Feeds, found: Sequence[Any]) -> Iterator[str]:
+        """The differences of outputs that have the results of all rows in one axis.
+
+        Such an output of a model of one row has to be comparable; of one of several rows the whole has been compared.
+        """
+        if not self.merged:
+            return
+        copies = self.freed[symbol]
+        runs = [self._outputs(self.original, self._row(drawn, symbol, [row] * copies)) for row in range(size)]
+        for position, name in enumerate(self.after.outputs):
+            axes = self.merged.get(name, ())
+            if not axes:
+                continue
+            parts: list[Part] = []
+            for outputs in runs:
+                part = None
+                if len(axes) == 1 and not isinstance(outputs, Failure):
+                    part = part_of(outputs[position], axes[0], copies, TOLERANCE)
+                if part is None:
+                    break
+                parts.append(part)
+            if len(parts) < size:
+                if copies == 1:
+                    yield f"output {name} has the results of all rows, which cannot be told apart"
+                continue
+            differing = merged_difference(found[position], parts, axes[0], TOLERANCE)
+            if differing is not None:
+                yield f"output {name}, the results of rows of {symbol}={size} one after the other: {_text(differing)}"
 
     def _part(self, name: str, value: Any, symbol: str, sizes: Mapping[str, int], row: int) -> Any:
         """The part of an output that belongs to a row; all of it if it has none."""

@@ -13,6 +13,7 @@ the values are wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.counterpart import Counterpart
 from gather_infer.unfreezing.explained_constants import explained
 from gather_infer.unfreezing.operand_edits import edited
+from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
@@ -78,6 +80,8 @@ class UnfreezingWalk(Interpreter):
     placements  which of them to take, the first one unless given
     other_places  results of Reshapes that can hold a length in several places -> the numbers of those not taken
     unknown  sizes of Resizes that a later node tells
+    repeated_rows  values that nodes compute from constants alone, whose axis counts rows
+    candidates  values behind the node that does not fit, which may be such
     placed   the nodes of the result, in order
     added    constants of the result
     readers  value of the file -> the nodes that read it
@@ -108,6 +112,8 @@ class UnfreezingWalk(Interpreter):
         self.ambiguous: dict[str, int] = {}
         self.placements: Mapping[str, int] = {}
         self.other_places: dict[str, list[int]] = {}
+        self.repeated_rows: tuple[RepeatedRow, ...] = ()
+        self.candidates: list[RepeatedRow] = []
         self._names = set(names)
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._position = 0
@@ -144,6 +150,7 @@ class UnfreezingWalk(Interpreter):
         original = node
         if self.counterpart is not None:
             node = self._with_explained_constants(node, self.counterpart)
+        node = self._with_repeated_rows(node)
         is_kept = node is original and node.op_type != "Constant" and not self._depends(node)
         if is_kept and all(name in self.static for name in outputs):
             self.environment.values.update((name, self.static[name]) for name in outputs)
@@ -153,7 +160,9 @@ class UnfreezingWalk(Interpreter):
         problem = self.attempt(changed)
         reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
         if problem:
+            self.candidates = [*islice(repeated_rows(self, changed), MAX_REPEATED)]
             changed, reason = edited(self, changed, problem), problem
+            self.candidates = []
         for name in outputs:
             self._producers[name] = changed
         self.row_numbers.note(self, changed)
@@ -173,6 +182,17 @@ class UnfreezingWalk(Interpreter):
                     f" {counterpart.model.name}, which no rule explains",
                 )
             inputs[position] = found
+        return self.with_inputs(node, inputs) if inputs else node
+
+    def _with_repeated_rows(self, node: NodeProto) -> NodeProto:
+        """The node with inputs of `repeated_rows` made to follow the freed size. Raises Blocked."""
+        inputs: dict[int, str] = {}
+        for value, axis, name in self.repeated_rows:
+            for position in (at for at, given in enumerate(node.input) if given == value):
+                found = self.rows.with_rows(value, axis, (symbol(name),))
+                if found is None:
+                    raise Blocked(self.label(node), f"{value} has no rule for another {name}")
+                inputs[position] = found
         return self.with_inputs(node, inputs) if inputs else node
 
     def _depends(self, node: NodeProto) -> bool:
