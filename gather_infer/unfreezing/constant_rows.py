@@ -15,7 +15,7 @@ import numpy as np
 from onnx import NodeProto
 
 from gather_infer.symbolic import Dim, Expr, symbol
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.samples import values_of
 
@@ -70,8 +70,18 @@ class ConstantRows:
                 self._made[key] = self._of_node(name, axis, factors, depth + 1)
             if self._made[key] is None and array is not None:
                 self._made[key] = self._of_constant(array, axis, factors, broadcasts, others)
+            if self._made[key] is None and isinstance(fact, SymbolicTensor):
+                self._made[key] = self._of_one_row(name, fact.shape or (), axis, factors)
         found = self._made[key]
         return found
+
+    def _of_one_row(self, name: str, shape: Shape, axis: int, factors: Factors) -> str | None:
+        """The one row of a computed value that no freed size reaches, repeated."""
+        walk = self.walk
+        if shape[axis] != 1 or name in walk.dependent or not walk.row_symbols.issuperset(map(str, factors)):
+            return None
+        dims = [dim_of(factors) if at == axis else dim for at, dim in enumerate(shape)]
+        return walk.emit("Expand", [name, walk.sizes.of_shape(dims)])
 
     # constants
 

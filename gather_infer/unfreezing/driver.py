@@ -36,6 +36,7 @@ from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, reques
 from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
+from gather_infer.unfreezing.transposed_rows import Pattern
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.validate import verdicts
@@ -190,10 +191,12 @@ def _followed(
     same. Before that, constants behind the node are made to follow the size.
     """
     first: Blocked | None = None
-    placements: dict[str, int] = {}
+    placements: dict[str | Pattern, int] = {}
     sizes: dict[Site, Dim] = {}
 
-    def follow(places: Mapping[str, int], rows: tuple[RepeatedRow, ...]) -> tuple[UnfreezingWalk, Blocked | None]:
+    def follow(
+        places: Mapping[str | Pattern, int], rows: tuple[RepeatedRow, ...]
+    ) -> tuple[UnfreezingWalk, Blocked | None]:
         walks: list[UnfreezingWalk] = []
 
         def begin(interpreter: Interpreter) -> None:
@@ -241,10 +244,10 @@ def _followed(
                         return walk, Blocked(f"value {name}", "more than one of its axes can hold a size of 1")
             return walk, None
         first = first or fault
-        name = next((n for n, count in reversed(walk.ambiguous.items()) if placements.get(n, 0) + 1 < count), "")
-        if not name:
+        choice = next((n for n, count in reversed(walk.ambiguous.items()) if placements.get(n, 0) + 1 < count), None)
+        if choice is None:
             break
-        placements[name] = placements.get(name, 0) + 1
+        placements[choice] = placements.get(choice, 0) + 1
     return walk, first
 
 

@@ -52,8 +52,13 @@ def _with_reshape_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | N
     was = walk.static.get(node.output[0])
     if not isinstance(was, SymbolicTensor) or was.shape is None:
         return None
-    data = walk.environment.values.get(node.input[0])
     for axes in (walk.regrouped(node, was.shape) or [])[:1]:
+        perm = walk.perms.get(node.output[0])
+        if perm is not None:
+            given = walk.emit("Transpose", [node.input[0]], perm=perm)
+            walk.transposed.add(given)
+            node = walk.with_inputs(node, {0: given})
+        data = walk.environment.values.get(node.input[0])
         target = _target(walk, [dim_of(factors) for factors in axes], data, node)
         return walk.with_inputs(node, {1: target})
     return None

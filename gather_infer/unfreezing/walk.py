@@ -40,6 +40,7 @@ from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, rep
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
+from gather_infer.unfreezing.transposed_rows import Pattern, after_transpose
 from gather_infer.unfreezing.unknown_sizes import UnknownSizes
 from gather_infer.unfreezing.windows import has_kernel_of_weights, problem_of_pad, problem_of_resize, problem_of_window
 
@@ -76,8 +77,10 @@ class UnfreezingWalk(Interpreter):
     upper_bounds  symbol -> the largest size for which the constants of the file have rows
     row_symbols   the symbols of rows, of which each is computed alone; others are lengths
     counterpart  a second model at other sizes; None if there is none
-    ambiguous   results of Reshapes that can hold a freed size of 1 in several places -> the number of places
+    ambiguous   results of Reshapes that can hold a freed size of 1 in several places, and patterns of Reshapes that may
+                stand for a Transpose and a Reshape -> the number of ways
     placements  which of them to take, the first one unless given
+    perms    results of Reshapes whose input has to be transposed -> the order of its axes; `transposed`, these values
     other_places  results of Reshapes that can hold a length in several places -> the numbers of those not taken
     unknown  sizes of Resizes that a later node tells
     repeated_rows  values that nodes compute from constants alone, whose axis counts rows
@@ -109,8 +112,10 @@ class UnfreezingWalk(Interpreter):
         self.rows = ConstantRows(self)
         self.sizes = ComputedSizes(self)
         self.unknown = UnknownSizes(self, {})
-        self.ambiguous: dict[str, int] = {}
-        self.placements: Mapping[str, int] = {}
+        self.ambiguous: dict[str | Pattern, int] = {}
+        self.placements: Mapping[str | Pattern, int] = {}
+        self.perms: dict[str, Sequence[int]] = {}
+        self.transposed: set[str] = set()
         self.other_places: dict[str, list[int]] = {}
         self.repeated_rows: tuple[RepeatedRow, ...] = ()
         self.candidates: list[RepeatedRow] = []
@@ -348,8 +353,10 @@ class UnfreezingWalk(Interpreter):
                 each for each in found
                 if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]
             ]  # fmt: skip
+        name, moved = node.output[0], after_transpose(self, axes, target, found, node)
+        if moved is not None:
+            return moved
         if len(found) > 1:
-            name = node.output[0]
             self.ambiguous[name] = len(found)
             first = self.placements.get(name, 0)
             found = found[first:] + found[:first]

@@ -41,3 +41,43 @@ def test_an_axis_of_1_elsewhere_is_another_shape() -> None:
     """Without the axis behind the 3 the result has another shape."""
     text = "(float[1, 3, 1] x) => (y) <int64[1] zero = {0}> { n = Neg(x) y = Squeeze(n, zero) }"
     assert "requires batch == 1" in unfreeze(model(text), ["x.0=batch"]).why_refused
+
+
+TRANSPOSED = {
+    "both directions of a recurrent network": Case(
+        "(float[1, 5, 3] x, float[1, 4, 4] w) => (y) <int64[3] s = {5, 1, 3}, int64[4] q = {5, 3, 1, 1},"
+        " int64[3] t = {1, 5, 3}> { a = Reshape(x, s) b = Neg(a) c = Reshape(b, t) y = Add(c, x) }",
+        "(float[batch, 5, 3] x, float[1, 4, 4] w) => (y) { a = Neg(x) y = Add(a, x) }",
+    ),
+    "heads that are merged": Case(
+        "(float[1, 2, 5, 3] x) => (y) <int64[2] m = {6, 5}, int64[3] t = {1, 5, 6}, float[6, 2] w ="
+        " {1, -2, 3, -4, 5, -6, 7, -8, 9, -1, 2, -3}> { a = Transpose<perm = [2, 0, 1, 3]>(x) n = Neg(a)"
+        " r = Reshape(n, t) y = MatMul(r, w) }",
+        "(float[batch, 2, 5, 3] x) => (y) <int64[3] t = {-1, 5, 6}, float[6, 2] w ="
+        " {1, -2, 3, -4, 5, -6, 7, -8, 9, -1, 2, -3}> { a = Transpose<perm = [0, 2, 1, 3]>(x) n = Neg(a)"
+        " r = Reshape(n, t) y = MatMul(r, w) }",
+    ),
+    "a constant row that is joined with the others": Case(
+        "(float[1, 5, 3] x) => (y) <float[1, 5, 3] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},"
+        " float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> { k = MatMul(q, w) y = Concat<axis = 1>(x, k) }",
+        "(float[batch, 5, 3] x) => (y) <float[1, 5, 3] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},"
+        " float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, int64[2] rest = {1, 1}> {"
+        " k = MatMul(q, w) n = Shape<start = 0, end = 1>(x) s = Concat<axis = 0>(n, rest) e = Expand(k, s)"
+        " y = Concat<axis = 1>(x, e) }",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_one_row_moved_or_repeated(name: str) -> None:
+    check_dynamic(TRANSPOSED[name])
+
+
+def test_no_place_of_its_own() -> None:
+    """Rows that stay merged, with no axis of 1 beside them, are left so."""
+    text = (
+        "(float[1, 5, 2, 3] x) => (y) <int64[2] t = {5, 6}> { a = Transpose<perm = [1, 0, 2, 3]>(x) y = Reshape(a, t) }"
+    )
+    result = unfreeze(model(text), ["x.0=batch"])
+    assert not result.refused and [str(d) for d in result.proto.graph.output[0].type.tensor_type.shape.dim]
+    assert result.proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "5*batch"

@@ -1,0 +1,81 @@
+"""Reshapes of one row that stand for a Transpose and a Reshape.
+
+With one row, moving its axis of 1 does not change the order of the elements, so that simplifiers merge the Transpose of
+`[5, 2, 1, 12]` to `[1, 5, 2, 12]` and the Reshape to `[1, 5, 24]`. More rows have to be moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+from onnx import NodeProto
+
+from gather_infer.symbolic import evaluate
+from gather_infer.unfreezing.axis_factors import AxisFactors, dim_of, is_free, placements
+
+if TYPE_CHECKING:
+    from gather_infer.unfreezing.walk import UnfreezingWalk
+
+Pattern: TypeAlias = "tuple[AxisFactors, tuple[int, ...]]"
+"""The axes that are reshaped, and the old sizes of the result: Reshapes with equal ones are read in the same way."""
+
+
+def after_transpose(
+    walk: UnfreezingWalk, axes: AxisFactors, target: Sequence[int], found: Sequence[AxisFactors], node: NodeProto
+) -> list[AxisFactors] | None:
+    """The axis factors of a Reshape after a Transpose, if its rows are merged with other sizes without one.
+
+    found   the axis factors without a Transpose: they are the second choice
+    """
+    if node.input[0] in walk.transposed:
+        return list(found[:1])
+    name, pattern = node.output[0], (axes, tuple(target))
+    walk.perms.pop(name, None)
+    has_own_axis = any(len(held) == 1 and is_free(held[0], walk.freed) for axes in found[:1] for held in axes)
+    if node.op_type != "Reshape" or has_own_axis or walk.counterpart is not None:
+        return None
+    moved = transposed_rows(axes, target, walk.row_symbols, walk.samples.old)
+    if moved is None:
+        return None
+    if found:
+        walk.ambiguous.pop(pattern, None)  # the last choice is the last that was met
+        walk.ambiguous[pattern] = 2
+        if walk.placements.get(pattern):
+            return None
+    walk.perms[name] = moved.perm
+    return [moved.axes]
+
+
+class TransposedRows(NamedTuple):
+    """The order of axes before a Reshape, and the axis factors of its result."""
+
+    perm: tuple[int, ...]
+    axes: AxisFactors
+
+
+def transposed_rows(
+    axes: AxisFactors, target: Sequence[int], rows: Set[str], old: Mapping[str, int]
+) -> TransposedRows | None:
+    """The Transpose after which rows have an axis of their own in the result; None if there is none.
+
+    axes    of the input
+    target  the old sizes of the output
+    rows    the symbols that count rows
+    old     a number for each symbol; for the rows the old size
+    """
+    at = next((axis for axis, held in enumerate(axes) if len(held) == 1 and str(held[0]) in rows), None)
+    if at is None or evaluate(dim_of(axes[at]), old) != 1:
+        return None
+    others = [axis for axis in range(len(axes)) if axis != at]
+    outer = [int(np.prod([evaluate(dim_of(axes[axis]), old) for axis in others[:count]])) for count in range(len(axes))]
+    free = {str(axes[at][0]): 1}
+    for place in (axis for axis, size in enumerate(target) if size == 1):
+        stands_before = int(np.prod(target[:place]))
+        for count in (count for count, size in enumerate(outer) if size == stands_before and count != at):
+            perm = (*others[:count], at, *others[count:])
+            for found in placements(tuple(axes[a] for a in perm), target, lambda dim: is_free(dim, free), old):
+                if found[place] == axes[at]:
+                    return TransposedRows(perm, found)
+    return None
