@@ -72,6 +72,8 @@ def transposed_rows(
     outer = [int(np.prod([evaluate(dim_of(axes[axis]), old) for axis in others[:count]])) for count in range(len(axes))]
     free = {str(axes[at][0]): 1}
     for place in (axis for axis, size in enumerate(target) if size == 1):
+        if np.prod(target[place + 1 :]) <= 1:
+            break  # a batch is not the innermost size
         stands_before = int(np.prod(target[:place]))
         for count in (count for count, size in enumerate(outer) if size == stands_before and count != at):
             perm = (*others[:count], at, *others[count:])

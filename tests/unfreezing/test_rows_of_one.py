@@ -57,6 +57,18 @@ TRANSPOSED = {
         " {1, -2, 3, -4, 5, -6, 7, -8, 9, -1, 2, -3}> { a = Transpose<perm = [0, 2, 1, 3]>(x) n = Neg(a)"
         " r = Reshape(n, t) y = MatMul(r, w) }",
     ),
+    "time first": Case(
+        "(float[1, 5, 3] x) => (y) <int64[3] s = {5, 1, 3}, float[1, 1, 3] w = {1, 2, 3}> { a = Reshape(x, s)"
+        " y = Add(a, w) }",
+        "(float[batch, 5, 3] x) => (y) <float[1, 1, 3] w = {1, 2, 3}> { a = Transpose<perm = [1, 0, 2]>(x)"
+        " y = Add(a, w) }",
+    ),
+    "all cells of all rows": Case(
+        "(float[1, 2, 3] x) => (y) <int64[2] s = {6, 1}, float[1, 2] w = {1, 2}> { a = Reshape(x, s)"
+        " y = MatMul(a, w) }",
+        "(float[batch, 2, 3] x) => (y) <int64[2] s = {-1, 1}, float[1, 2] w = {1, 2}> { a = Reshape(x, s)"
+        " y = MatMul(a, w) }",
+    ),
     "a constant row that is joined with the others": Case(
         "(float[1, 5, 3] x) => (y) <float[1, 5, 3] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},"
         " float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> { k = MatMul(q, w) y = Concat<axis = 1>(x, k) }",
