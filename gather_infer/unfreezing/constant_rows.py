@@ -191,19 +191,24 @@ class ConstantRows:
         return step if np.array_equal(rows, np.take(rows, [0], axis) + numbers * step) else None
 
     def _anchored(self, first: Array, last: Array, step: Array, axis: int, dim: Dim) -> str | None:
-        """Numbers that begin at a constant, or that end at 0, such as `2, 1, 0`; None if they may do either."""
-        ends = (first.astype(np.int64) * step < 0) & (np.abs(last) <= np.abs(first))
-        if not ends.any():
+        """Numbers that begin at a constant, or that end at 0, such as `2, 1, 0`; None if they may do either.
+
+        Of a table of two positions, such as `j - i`, the row of the first other position tells.
+        """
+        size = next(values_of([dim], self.walk.samples.old))
+        begin = tuple(slice(1) if at != axis and held == size else slice(None) for at, held in enumerate(first.shape))
+        left, right, by = (each[begin].astype(np.int64) for each in (first, last, step))
+        is_to_end = (left * by < 0) & (np.abs(right) <= np.abs(left))
+        if not is_to_end.any():
             return self.numbered(first, step, axis, dim)
-        if (last[ends] != 0).any() or (step[~ends] != 0).any() or isinstance(dim, int):
+        if (right[is_to_end] != 0).any() or (by[~is_to_end] != 0).any() or isinstance(dim, int):
             self.why_refused = "numbers of its constant may begin or end at a number that depends on the length"
             return None
         walk = self.walk
-        numbers = self.numbered(np.where(ends, 0, first).astype(first.dtype), step, axis, dim)
         largest = walk.emit("Mul", [walk.sizes.of_dim(dim - 1), walk.constant(step.astype(np.int64))])
         if first.dtype != np.int64:
             largest = walk.emit("Cast", [largest], to=helper.np_dtype_to_tensor_dtype(first.dtype))
-        return walk.emit("Sub", [numbers, largest])
+        return walk.emit("Sub", [self.numbered(last, step, axis, dim), largest])
 
     def numbered(self, first: Array, step: Array, axis: int, dim: Dim) -> str:
         """`first + row * step`, rows being numbered along an axis."""

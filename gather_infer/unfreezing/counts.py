@@ -92,8 +92,10 @@ class Counts:
 
     def problem(self, node: NodeProto) -> str:
         """Why a constant of a node may follow a length; "" if none does, or at smaller lengths without effect."""
-        if self.walk.counterpart is not None or node.domain not in ("", "ai.onnx"):
+        if self.walk.counterpart is not None:
             return ""
+        if node.domain not in ("", "ai.onnx"):
+            return self._problem_of_lengths(node)
         for position, name in enumerate(node.input):
             others = [self._numbers(other) for at, other in enumerate(node.input) if at != position]
             constants = [abs(float(each)) for other in others if other is not None for each in other.ravel()]
@@ -110,6 +112,21 @@ class Counts:
                         return f"compares a count of up to {largest} positions with {each:g}, which may follow it"
                     if each > largest:  # no count reaches it, up to the old length
                         self.walk.limit_lengths()
+        return ""
+
+    def _problem_of_lengths(self, node: NodeProto) -> str:
+        """Why an operator of another domain may read a constant number of positions; "" if it does not.
+
+        Of the operators of ONNX that do so the rules require it: a sequence of an LSTM has at least as many.
+        """
+        lengths = {name: size for name, size in self.walk.freed.items() if name not in self.walk.row_symbols}
+        told = {number for size in lengths.values() for number in (size, size - 1) if number > 1}
+        if not any(self._has_length(axes) for name in node.input for axes in self.walk.factors.get(name, ())):
+            return ""
+        for name in filter(None, node.input):
+            array = self.walk.array(name)
+            if array is not None and array.dtype.kind in "iu" and not told.isdisjoint(array.ravel().tolist()):
+                return f"reads {array.ravel()[0]} positions, which may be the old size of {', '.join(lengths)}"
         return ""
 
     def _numbers(self, name: str) -> Array | None:

@@ -103,10 +103,16 @@ class PositionFacts:
         return node
 
     def _parting(self, node: NodeProto) -> NodeProto:
-        """`index // size` or `index % size`, where the size is that of the innermost axes."""
+        """`index // size` or `index % size`, where the size is that of the innermost axes.
+
+        The size of the whole axis changes nothing: the number is one of the network, which no index reaches.
+        """
         held, number = self.of(node.input[0]), self._number(node.input[1])
         place = None if held is None or number is None else self._cut(held, number)
         if held is None or place is None or not self._is_free(held[place:]):
+            return node
+        if place == 0:
+            self.walk.limit_lengths()
             return node
         return self.walk.with_inputs(node, {1: self._size(held[place:], node.input[0])})
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gather_infer import unfreeze
 from gather_infer.unfreezing.tables import why_not_cut
 from tests.unfreezing.cases import Case, check_dynamic, check_refused
+from tests.verification.models import model
 
 SEQ = ("x.1=seq",)
 LARGE = (1, 2, 3, 7)
@@ -61,6 +63,14 @@ CASES = {
         "(float[2,seq] x) => (float[seq] u, float[2] v) <int64[1] s = {-1}, int64 o = {1}> "
         "{ n = Shape(x) w = Gather(n, o) f = Reshape(x, s) i = ArgMax<axis=0, keepdims=0>(f) b = Div(i, w) "
         "c = Mod(i, w) u = Gather<axis=0>(x, b) v = Gather<axis=1>(x, c) }",
+        SEQ,
+        sizes=LARGE,
+    ),
+    "the row of the largest element in merged rows": Case(
+        "(float[2,3,2] x) => (float[2] y) <int64[1] s = {12}, int64[2] u = {6,2}, int64 w = {2}> "
+        "{ f = Reshape(x, s) i = ArgMax<axis=0, keepdims=0>(f) t = Div(i, w) d = Reshape(x, u) y = Gather(d, t) }",
+        "(float[2,seq,2] x) => (float[2] y) <int64[1] s = {-1}, int64[2] u = {-1,2}, int64 w = {2}> "
+        "{ f = Reshape(x, s) i = ArgMax<axis=0, keepdims=0>(f) t = Div(i, w) d = Reshape(x, u) y = Gather(d, t) }",
         SEQ,
         sizes=LARGE,
     ),
@@ -148,6 +158,20 @@ CASES = {
         SEQ,
         sizes=LARGE,
     ),
+    "distances of two positions": Case(
+        "(float[1,3,3] x) => (float[1,3,3] y) <int64[3,3] p = {0,1,2,-1,0,1,-2,-1,0}> "
+        "{ q = Cast<to=1>(p) y = Add(x, q) }",
+        "(float[1,seq,seq] x) => (float[1,seq,seq] y) <int64 z = {0}, int64 o = {1}, int64[1] a = {1}> "
+        "{ " + LENGTH + "c = Unsqueeze(r, a) p = Sub(r, c) q = Cast<to=1>(p) y = Add(x, q) }",
+        ("x.1=seq", "x.2=seq"),
+        sizes=LARGE,
+    ),
+    "the place of a position in blocks as long as the old length": Case(
+        "(float[1,3] x) => (int64[1] y) <int64 w = {3}> { i = ArgMax<axis=1, keepdims=0>(x) y = Mod(i, w) }",
+        "(float[1,seq] x) => (int64[1] y) <int64 w = {3}> { i = ArgMax<axis=1, keepdims=0>(x) y = Mod(i, w) }",
+        SEQ,
+        most=3,
+    ),
     "positions in reverse": Case(
         "(float[1,3] x) => (float[1,3] y) <int64[3] i = {2,1,0}> { y = Gather<axis=1>(x, i) }",
         "(float[1,seq] x) => (float[1,seq] y) <int64[1] b = {-1}, int64[1] e = {-999}, int64[1] a = {1}> "
@@ -189,6 +213,12 @@ REFUSED = {
         "{ g = Greater(x, z) i = Cast<to=7>(g) p = CumSum(i, a) y = Less(p, c) }",
         SEQ,
         "node Less#3 (Less): compares a count of up to 6 positions with 3",
+    ),
+    "an LSTM that reads a number of positions": (
+        "(float[1,3,1] x) => (float[3,1,1,1] y) <float[1,4,1] w = {1,2,3,4}, float[1,4,1] r = {1,1,1,1}, "
+        "int32[1] n = {3}> { t = Transpose<perm=[1,0,2]>(x) y = LSTM<hidden_size=1>(t, w, r, , n) }",
+        SEQ,
+        "node LSTM#1 (LSTM): requires 3 <= seq",
     ),
     "places below the number of positions": (
         "(float[1,3] x) => (bool[1,3] y) <float z = {0}, int64 a = {1}, int64 c = {3}> "
@@ -249,6 +279,16 @@ def test_a_static_model_becomes_the_dynamic_one(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_may_follow_the_length_is_refused(name: str, tmp_path: Path) -> None:
     check_refused(*REFUSED[name], tmp_path)
+
+
+def test_an_attention_that_reads_a_number_of_positions_is_refused() -> None:
+    proto = model(
+        "(float[1,3,8] x) => (float[1,3,8] y) <int32[1] k = {2}, int32 n = {3}> "
+        "{ y = com.microsoft.GroupQueryAttention<num_heads=1, kv_num_heads=1>(x, x, x, , , k, n) }"
+    )
+    proto.opset_import.add(domain="com.microsoft", version=1)
+    result = unfreeze(proto, SEQ)
+    assert "reads 2 positions, which may be the old size of seq" in result.why_refused
 
 
 @pytest.mark.parametrize("size", [3, 4, 7])
