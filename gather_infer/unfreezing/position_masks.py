@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
 
 Array = np.ndarray[Any, Any]
+_FIRST_WITH_LESS_OR_EQUAL: Final = 12
 
 
 def steps_of(array: Array, axes: tuple[int, int]) -> list[Array] | None:
@@ -47,16 +48,28 @@ def position_mask(walk: UnfreezingWalk, array: Array, dims: Mapping[int, Dim]) -
     changes = [at for at in range(1, len(values)) if values[at] != values[at - 1]]
     if len(changes) not in (1, 2) or (len(changes) == 2 and values[0] != values[-1]):
         return None
-    rank = array.ndim
-    zeros, ones = np.zeros([1] * rank, np.int64), np.ones([1] * rank, np.int64)
-    row, column = (walk.rows.numbered(zeros, ones, at, dims[at]) for at in (low, high))
-    difference = walk.emit("Sub", [column, row])
-    limits = [walk.constant(np.array(at - (array.shape[low] - 1), np.int64)) for at in changes]
-    is_first = walk.emit("Less", [difference, limits[0]])
+    row, column = _numbers(walk, array.ndim, low, dims[low]), _numbers(walk, array.ndim, high, dims[high])
+    limits = [at - (array.shape[low] - 1) for at in changes]
+    is_first = _is_less(walk, column, row, limits[0])
     if len(limits) == 2:
-        is_last = walk.emit("Less", [difference, limits[1]])  # with Less alone: an older opset has no LessOrEqual
-        is_first = walk.emit("Or", [is_first, walk.emit("Not", [is_last])])
+        is_first = walk.emit("Or", [is_first, walk.emit("Not", [_is_less(walk, column, row, limits[1])])])
     other = values[changes[0]]
     if array.dtype == np.bool_:
         return is_first if values[0] else walk.emit("Not", [is_first])
     return walk.emit("Where", [is_first, walk.constant(values[0].reshape(())), walk.constant(other.reshape(()))])
+
+
+def _numbers(walk: UnfreezingWalk, rank: int, axis: int, dim: Dim) -> str:
+    """The numbers of positions along an axis; the last one needs no axes before it."""
+    if axis == rank - 1:
+        rank, axis = 1, 0
+    return walk.rows.numbered(np.zeros([1] * rank, np.int64), np.ones([1] * rank, np.int64), axis, dim)
+
+
+def _is_less(walk: UnfreezingWalk, column: str, row: str, limit: int) -> str:
+    """Where `column - row < limit`."""
+    if limit == 0:
+        return walk.emit("Less", [column, row])
+    if limit == 1 and walk.opset >= _FIRST_WITH_LESS_OR_EQUAL:
+        return walk.emit("LessOrEqual", [column, row])
+    return walk.emit("Less", [walk.emit("Sub", [column, row]), walk.constant(np.array(limit, np.int64))])

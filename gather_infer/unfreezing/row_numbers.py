@@ -335,6 +335,8 @@ def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> st
         return None
     found = walk.constant(inner.astype(np.int64))
     if along is not None:
+        if outer.any() and not inner.any():
+            inner = np.zeros([1] * array.ndim, array.dtype)  # the other addend has the rest of the shape
         found = walk.rows.numbered(inner, np.full([1] * array.ndim, each.stride, np.int64), along, each.dim)
     if outer.any():
         found = walk.emit(
