@@ -114,6 +114,31 @@ CASES = {
         ("x.1=seq", "x.2=seq"),
         sizes=(1, 2, 3, 4, 7),
     ),
+    "a mask of the positions of a past and before": Case(
+        "(float[1,3,1] x, float[1,2,1] c) => (float[1,3,5] y) <bool[3,5] m = {1,1,1,0,0,1,1,1,1,0,1,1,1,1,1}, "
+        "float z = {-9}> { k = Concat<axis=1>(c, x) p = Transpose<perm=[0,2,1]>(k) q = MatMul(x, p) "
+        "y = Where(m, q, z) }",
+        "(float[1,seq,1] x, float[1,2,1] c) => (float[1,seq,total] y) <float z = {-9}, int64 d = {2}> "
+        "{ k = Concat<axis=1>(c, x) p = Transpose<perm=[0,2,1]>(k) q = MatMul(x, p) o = Shape(q) "
+        "e = ConstantOfShape<value = float[1] {1}>(o) l = Trilu<upper=0>(e, d) m = Cast<to=9>(l) y = Where(m, q, z) }",
+        SEQ,
+        sizes=LARGE,
+    ),
+    "an index of rows and positions, the same for each of two": Case(
+        "(float[1,3,2] x) => (float[2,3] y) <int64[1] s = {6}, int64[2,3] i = {0,2,4,0,2,4}> "
+        "{ f = Reshape(x, s) y = Gather(f, i) }",
+        "(float[1,seq,2] x) => (float[2,seq] y) <int64 z = {0}> { a = Gather<axis=2>(x, z) y = Concat<axis=0>(a, a) }",
+        SEQ,
+        sizes=LARGE,
+    ),
+    "parts of which none is empty where the model runs": Case(
+        "(float[1,4] x) => (float[1,4] y) <float z = {0}, int64[1] a = {1}, int64[2] h = {1,1}> "
+        "{ p = ReduceMax<keepdims=0>(x, a) n = ReduceMin<keepdims=0>(x, a) g = Greater(p, z) l = Less(n, z) "
+        "f = Concat<axis=0>(g, l) k = NonZero(f) u, v = Split<axis=1>(k, h) w = Cast<to=1>(v) y = Add(x, w) }",
+        "(float[1,seq] x) => (float[1,seq] y) <float o = {1}> { y = Add(x, o) }",
+        SEQ,
+        sizes=(4, 5, 7),
+    ),
     "a mask of numbers, outside of a window": Case(
         "(float[1,4,4] x) => (float[1,4,4] y) <float[4,4] m = {0,0,5,5,0,0,0,5,5,0,0,0,5,5,0,0}> { y = Add(x, m) }",
         "(float[1,seq,seq] x) => (float[1,seq,seq] y) <float z = {0}, float f = {5}, int64 k = {-1}, int64 j = {1}> "
