@@ -126,14 +126,20 @@ class PositionFacts:
         fact = self.walk.environment.values.get(like)
         if isinstance(fact, SymbolicTensor) and fact.shape == ():
             found = self.walk.emit("Reshape", [found, self.walk.constant(np.array([], np.int64))])
-        if isinstance(fact, SymbolicTensor) and fact.dtype is DType.INT32:
-            found = self.walk.emit("Cast", [found], to=int(DType.INT32))
+        if isinstance(fact, SymbolicTensor) and fact.dtype not in (None, DType.INT64):
+            found = self.walk.emit("Cast", [found], to=int(fact.dtype))
         return found
 
     def _number(self, name: str) -> int | None:
         array = self.walk.array(name)
-        is_one = array is not None and array.size == 1 and array.dtype.kind in "iu"
-        return int(array.ravel()[0]) if array is not None and is_one else None
+        if (
+            array is None
+            or array.size != 1
+            or array.dtype.kind not in "iuf"
+            or array.ravel()[0] != array.ravel()[0] // 1
+        ):
+            return None
+        return int(array.ravel()[0])
 
     def _old(self, factors: Factors) -> int | None:
         return next(values_of([dim_of(factors)], self.walk.samples.old))
@@ -246,6 +252,15 @@ class PositionFacts:
                     return [Positions(None, ((*held, *inner),))]
         return [None]
 
+    def signed(self, node: NodeProto) -> list[Positions | None]:
+        """`sign(x) * floor(abs(x))`, a division that rounds to 0; positions are not negative."""
+        for position, name in enumerate(node.input):
+            producer = self.walk.producer(node.input[1 - position])
+            found = self._known.get(name)
+            if producer is not None and producer.op_type == "Sign" and found is not None:
+                return [found if self._known.get(producer.input[0]) == found else None]
+        return [None]
+
     def parted(self, node: NodeProto) -> list[Positions | None]:
         """`index // size` or `index % size`."""
         held, number = self.of(node.input[0]), self._number(node.input[1])
@@ -269,9 +284,10 @@ Transfer = Callable[[PositionFacts, NodeProto], "list[Positions | None]"]
 _TRANSFERS: Final[dict[str, Transfer]] = {
     "Transpose": PositionFacts.transposed, "Slice": PositionFacts.sliced, "Gather": PositionFacts.gathered,
     "Split": PositionFacts.split, "Concat": PositionFacts.concatenated, "Add": PositionFacts.joined,
+    "Mul": PositionFacts.signed,
     **dict.fromkeys(("NonZero", "ArgMax", "ArgMin", "TopK"), PositionFacts.sources),
     **dict.fromkeys(("Div", "Mod"), PositionFacts.parted),
-    **dict.fromkeys(("Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Expand", "Tile",
+    **dict.fromkeys(("Identity", "Cast", "Abs", "Floor", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Expand", "Tile",
                      "GatherElements", "GatherND", "Compress"), PositionFacts.kept),
 }  # fmt: skip
 

@@ -74,6 +74,16 @@ CASES = {
         SEQ,
         sizes=LARGE,
     ),
+    "rows of positions by a division of floats that rounds to 0": Case(
+        "(float[2,3] x) => (float[n] y) <int64[1] s = {6}, float z = {0}, int64[1] a = {0}, float w = {3}, "
+        "float[2] t = {5,9}> { f = Reshape(x, s) g = Greater(f, z) n = NonZero(g) i = Squeeze(n, a) c = Cast<to=1>(i) "
+        "d = Div(c, w) b = Abs(d) h = Floor(b) q = Sign(d) m = Mul(h, q) r = Cast<to=7>(m) e = Gather(f, i) "
+        "v = Gather(t, r) y = Mul(e, v) }",
+        "(float[2,seq] x) => (float[n] y) <int64[1] s = {-1}, float z = {0}, float[2,1] t = {5,9}> "
+        "{ g = Greater(x, z) e = Mul(x, t) f = Reshape(e, s) h = Reshape(g, s) y = Compress<axis=0>(f, h) }",
+        SEQ,
+        sizes=LARGE,
+    ),
     "sines and cosines of numbered positions, parted by a Split": Case(
         "(float[1,3,1] x) => (float[1,3,1] y) <float[1,8,2] t = {1,2,3,4,5,6,7,8,9,8,7,6,5,4,3,2}, "
         "int64[1,3,2] i = {2,2,3,3,4,4}, int64[2] h = {1,1}> "
