@@ -19,7 +19,7 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.position_masks import position_mask, steps_of
 from gather_infer.unfreezing.samples import values_of
-from gather_infer.unfreezing.tables import why_not_cut
+from gather_infer.unfreezing.tables import are_parts, why_not_cut
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -35,6 +35,8 @@ BROADCASTING: Final = frozenset(
      "LessOrEqual", "Greater", "GreaterOrEqual", "Where", "PRelu", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
 )  # fmt: skip
 _MAX_DEPTH: Final = 20
+MAX_SCALED: Final = 1 << 20
+"""Maximal number of elements of a table that is compared with multiples of positions."""
 NO_OTHERS: Final[Mapping[int, Factors]] = MappingProxyType({})
 
 
@@ -103,8 +105,11 @@ class ConstantRows:
         else:
             progression = self.progression(split, at)
             if progression is None:
-                return self._of_length(array, axis, factors, others)
-            numbers = self._anchored(first, np.take(split, [-1], at), progression, at, factors[free[0]])
+                numbers = self._scaled(split, at, factors[free[0]])
+                if numbers is None:
+                    return self._of_length(array, axis, factors, others)
+            else:
+                numbers = self._anchored(first, np.take(split, [-1], at), progression, at, factors[free[0]])
             if numbers is None:
                 return None
             found = numbers
@@ -209,6 +214,24 @@ class ConstantRows:
         if first.dtype != np.int64:
             largest = walk.emit("Cast", [largest], to=helper.np_dtype_to_tensor_dtype(first.dtype))
         return walk.emit("Sub", [self.numbered(last, step, axis, dim), largest])
+
+    def _scaled(self, array: Array, axis: int, dim: Dim) -> str | None:
+        """Positions times numbers, such as the slopes of linear biases: they begin at 0, or end there."""
+        walk, size = self.walk, array.shape[axis]
+        if array.dtype not in (np.float32, np.float64) or size < 3 or isinstance(dim, int) or array.size > MAX_SCALED:
+            return None
+        ones = [1] * array.ndim
+        for start, place in ((0, 1), (1 - size, size - 2)):
+            numbers = np.arange(start, start + size).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
+            step = np.take(array, [place], axis) * np.sign(start + 0.5).astype(array.dtype)
+            if are_parts(step, size) or not np.array_equal(array, numbers.astype(array.dtype) * step):
+                continue
+            counted = self.numbered(np.zeros(ones, np.int64), np.ones(ones, np.int64), axis, dim)
+            if start:
+                counted = walk.emit("Sub", [counted, walk.sizes.of_dim(dim - 1)])
+            counted = walk.emit("Cast", [counted], to=helper.np_dtype_to_tensor_dtype(array.dtype))
+            return walk.emit("Mul", [counted, walk.constant(step)])
+        return None
 
     def numbered(self, first: Array, step: Array, axis: int, dim: Dim) -> str:
         """`first + row * step`, rows being numbered along an axis."""

@@ -26,7 +26,7 @@ def why_not_cut(array: Array, axis: int) -> str:
     if _is_mirrored(rows[1:]):
         return "its rows have the length as their period"
     steps = np.diff(rows, axis=0)
-    if _same(steps, np.broadcast_to(steps[:1], steps.shape), _noise(rows)) and _is_part(steps[0], size):
+    if _same(steps, np.broadcast_to(steps[:1], steps.shape), _noise(rows)) and are_parts(steps[0], size):
         return "its rows are fractions of the length"
     return ""
 
@@ -55,9 +55,7 @@ def _same(one: Array, other: Array, noise: float) -> bool:
     return bool(np.allclose(one, other, rtol=1e-5, atol=noise, equal_nan=True))
 
 
-def _is_part(step: Array, size: int) -> bool:
-    """Whether steps are an integer divided by the number of rows, or by one less, and no integers themselves."""
-    if not step.any() or (step == np.rint(step)).all():
-        return False
-    parts = (step * number for number in (size, size - 1))
-    return any(_same(part, np.rint(part), 0.0) and (np.abs(np.rint(part)) <= 2).all() for part in parts)
+def are_parts(step: Array, size: int) -> bool:
+    """Whether a step is 1 or 2, divided by the number of rows or by one less."""
+    parts = np.abs(step.astype(np.float64)[..., None] * [size, size - 1])
+    return bool(np.isclose(parts[..., None], (1, 2), rtol=1e-5, atol=0).any())

@@ -186,6 +186,22 @@ CASES = {
         SEQ,
         sizes=LARGE,
     ),
+    "linear biases that end at 0": Case(
+        "(float[1,2,3] x) => (float[1,2,3] y) <float[2,3] p = {-0.5,-0.25,0,-0.2,-0.1,0}> { y = Add(x, p) }",
+        "(float[1,2,seq] x) => (float[1,2,seq] y) <int64 z = {0}, int64 o = {1}, float[2,1] k = {0.25,0.1}> "
+        "{ n = Shape<start=2, end=3>(x) l = Squeeze(n) r = Range(z, l, o) e = Sub(l, o) d = Sub(r, e) "
+        "q = Cast<to=1>(d) p = Mul(q, k) y = Add(x, p) }",
+        ("x.2=seq",),
+        sizes=LARGE,
+    ),
+    "linear biases that begin at 0": Case(
+        "(float[1,1,4] x) => (float[1,1,4] y) <float[4] p = {0,0.125,0.25,0.375}> { y = Add(x, p) }",
+        "(float[1,1,seq] x) => (float[1,1,seq] y) <int64 z = {0}, int64 o = {1}, float k = {0.125}> "
+        "{ n = Shape<start=2, end=3>(x) l = Squeeze(n) r = Range(z, l, o) q = Cast<to=1>(r) p = Mul(q, k) "
+        "y = Add(x, p) }",
+        ("x.2=seq",),
+        sizes=LARGE,
+    ),
     "position numbers that count down to 0": Case(
         "(float[1,3] x) => (float[1,3] y) <int64[1,3] p = {4,2,0}> { q = Cast<to=1>(p) y = Add(x, q) }",
         "(float[1,seq] x) => (float[1,seq] y) <int64 z = {0}, int64 o = {1}, int64 k = {2}> "
@@ -276,6 +292,11 @@ REFUSED = {
         SEQ,
         "its rows have the length as their period",
     ),
+    "positions from 0 to 1": (
+        "(float[1,5] x) => (float[1,5] y) <float[5] p = {0,0.25,0.5,0.75,1}> { y = Add(x, p) }",
+        SEQ,
+        "its rows are fractions of the length",
+    ),
     "positions as fractions of the length": (
         "(float[1,5] x) => (float[1,5] y) <float[5] p = {0.25,0.5,0.75,1,1.25}> { y = Add(x, p) }",
         SEQ,
@@ -345,7 +366,6 @@ def test_tables_that_depend_on_their_end_are_not_cut(size: int) -> None:
     assert why_not_cut(np.hstack([np.sin(angles), np.cos(angles)])[::-1], 0)
     assert why_not_cut(np.cos(2 * np.pi * steps / size).astype(np.float32), 0)  # of a Fourier transform
     assert why_not_cut(np.hstack([np.cos(2 * np.pi * steps / size), np.sin(2 * np.pi * steps / size)]), 0)
-    assert why_not_cut(np.linspace(-1, 1, size), 0)
-    assert why_not_cut(positions / size, 0)
-    assert why_not_cut((positions + 0.5) / (size - 1), 0)
+    for positions in (np.linspace(-1, 1, size), np.arange(size) / size, (np.arange(size) + 0.5) / (size - 1)):
+        assert why_not_cut(positions, 0)
     assert why_not_cut(np.hanning(size), 0)
