@@ -12,12 +12,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, helper
 
 from gather_infer.symbolic import Dim, Expr, symbol
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
+from gather_infer.unfreezing.position_masks import position_mask, steps_of
 from gather_infer.unfreezing.samples import values_of
+from gather_infer.unfreezing.tables import are_parts, why_not_cut
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -33,6 +35,8 @@ BROADCASTING: Final = frozenset(
      "LessOrEqual", "Greater", "GreaterOrEqual", "Where", "PRelu", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor"}
 )  # fmt: skip
 _MAX_DEPTH: Final = 20
+MAX_SCALED: Final = 1 << 20
+"""Maximal number of elements of a table that is compared with multiples of positions."""
 NO_OTHERS: Final[Mapping[int, Factors]] = MappingProxyType({})
 
 
@@ -42,6 +46,7 @@ class ConstantRows:
     def __init__(self, walk: UnfreezingWalk) -> None:
         self.walk = walk
         self._made: dict[tuple[object, ...], str | None] = {}
+        self.why_refused = ""  # of the last table that was not cut
 
     def with_rows(
         self,
@@ -73,6 +78,9 @@ class ConstantRows:
             if self._made[key] is None and isinstance(fact, SymbolicTensor):
                 self._made[key] = self._of_one_row(name, fact.shape or (), axis, factors)
         found = self._made[key]
+        if found is not None and found in self.walk.factors:
+            held = self.walk.factors[found]
+            self.walk.factors[found] = (*held[:axis], factors, *held[axis + 1 :])
         return found
 
     def _of_one_row(self, name: str, shape: Shape, axis: int, factors: Factors) -> str | None:
@@ -101,14 +109,20 @@ class ConstantRows:
         if np.array_equal(split, np.broadcast_to(first, split.shape)):
             if self._tells_size(first, factors[free[0]]):
                 return None
-            if broadcasts and len(factors) == 1:
-                return walk.constant(first)
+            if len(factors) == 1 or np.array_equal(array, np.broadcast_to(np.take(array, [0], axis), array.shape)):
+                return self._equal(array, axis, factors, broadcasts)
             found = walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
         else:
             progression = self.progression(split, at)
             if progression is None:
-                return self._of_length(array, axis, factors, others)
-            found = self.numbered(first, progression, at, factors[free[0]])
+                numbers = self._scaled(split, at, factors[free[0]])
+                if numbers is None:
+                    return self._of_length(array, axis, factors, others)
+            else:
+                numbers = self._anchored(first, np.take(split, [-1], at), progression, at, factors[free[0]])
+            if numbers is None:
+                return None
+            found = numbers
         return self._merged(found, array.shape, axis, factors)
 
     def _equal(self, array: Array, axis: int, factors: Factors, broadcasts: bool) -> str | None:
@@ -145,52 +159,89 @@ class ConstantRows:
         # the other positions of a mask may have no other operand that says what their number is
         guesses = [(at, each) for at, held in enumerate(array.shape) for each, size in lengths.items() if held == size]
         for other, each in [*((at, dim_of(held)) for at, held in others.items()), *guesses]:
-            mask = self.step_mask(array, {axis: dim, other: each}) if other != axis else None
+            mask = position_mask(walk, array, {axis: dim, other: each}) if other != axis else None
             if mask is not None:
                 return mask
-        if not dim.is_symbol:
-            return None  # of `seq + 17` the other rows may be first, last, or between
-        walk.limit(dim, array.shape[axis])
-        zero, axes = walk.constant(np.array([0], np.int64)), walk.constant(np.array([axis], np.int64))
-        return walk.emit("Slice", [walk.constant(array, "rows"), zero, walk.sizes.of_dim(dim), axes])
+        return self._cut(array, axis, dim, others)
 
-    def step_mask(self, array: Array, dims: Mapping[int, Dim]) -> str | None:
-        """A mask over two positions, which has one value where `j - i` is small and another where it is large."""
-        walk = self.walk
-        low, high = sorted(dims)
-        rows, columns = array.shape[low], array.shape[high]
-        first = array[tuple(slice(None) if at in dims else slice(1) for at in range(array.ndim))]
-        if rows < 2 or columns < 2 or not np.array_equal(array, np.broadcast_to(first, array.shape)):
+    def _cut(self, array: Array, axis: int, dim: Expr, others: Mapping[int, Factors]) -> str | None:
+        """The first rows of a table of a length.
+
+        Of `seq + 17` the other rows may be first, last, or between. They are last in a table of distances `j - i` of
+        two positions, where the first row is that of the first position.
+        """
+        walk, dims = self.walk, {axis: dim}
+        for other, held in others.items():
+            each = dim_of(held)
+            if isinstance(each, Expr) and len(dim.symbols | each.symbols) == 1 and dim.is_symbol != each.is_symbol:
+                low, high = sorted((axis, other))
+                if steps_of(array, (low, high)) is not None:
+                    dims[other] = each
+        if all(not each.is_symbol for each in dims.values()):
+            self.why_refused = f"rows of its constant {list(array.shape)} along {dim} may be first, last or between"
             return None
-        square = first.reshape(rows, columns)
-        steps = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-        values = [np.unique(square[steps == step]) for step in range(1 - rows, columns)]
-        if any(len(found) != 1 for found in values):
-            return None
-        changes = [at for at in range(1, len(values)) if values[at][0] != values[at - 1][0]]
-        if len(changes) != 1:
-            return None
-        limit = changes[0] - (rows - 1)  # the first step with the other value
-        rank = array.ndim
-        ones, step = np.zeros([1] * rank, np.int64), np.ones([1] * rank, np.int64)
-        row, column = self.numbered(ones, step, low, dims[low]), self.numbered(ones, step, high, dims[high])
-        difference = walk.emit("Sub", [column, row])
-        is_small = walk.emit("Less", [difference, walk.constant(np.array(limit, np.int64))])
-        if array.dtype == np.bool_:
-            return is_small if values[0][0] else walk.emit("Not", [is_small])
-        return walk.emit(
-            "Where", [is_small, walk.constant(values[0].reshape(())), walk.constant(values[-1].reshape(()))]
-        )
+        for at in dims:
+            why = why_not_cut(array, at)
+            if why:
+                self.why_refused = f"its constant {list(array.shape)} cannot be cut: {why}"
+                return None
+        found = walk.constant(array, "rows")
+        zero = walk.constant(np.array([0], np.int64))
+        for at, each in dims.items():
+            walk.limit(each, array.shape[at])
+            found = walk.emit("Slice", [found, zero, walk.sizes.of_dim(each), walk.constant(np.array([at], np.int64))])
+        return found
 
     @staticmethod
     def progression(array: Array, axis: int) -> Array | None:
         """The step of the arithmetic progressions of integers along an axis, as an array; None if there are none."""
-        if array.dtype.kind not in "iu" or array.shape[axis] < 2:
+        is_float = array.dtype.kind == "f" and array.shape[axis] > 2
+        if (array.dtype.kind not in "iu" and not is_float) or array.shape[axis] < 2:
+            return None
+        if (is_float and not (np.abs(array) < 2**24).all()) or not np.array_equal(array, np.rint(array)):
             return None
         rows = array.astype(np.int64)
         step = np.take(rows, [1], axis) - np.take(rows, [0], axis)
         numbers = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
         return step if np.array_equal(rows, np.take(rows, [0], axis) + numbers * step) else None
+
+    def _anchored(self, first: Array, last: Array, step: Array, axis: int, dim: Dim) -> str | None:
+        """Numbers that begin at a constant, or that end at 0, such as `2, 1, 0`; None if they may do either.
+
+        Of a table of two positions, such as `j - i`, the row of the first other position tells.
+        """
+        size = next(values_of([dim], self.walk.samples.old))
+        begin = tuple(slice(1) if at != axis and held == size else slice(None) for at, held in enumerate(first.shape))
+        left, right, by = (each[begin].astype(np.int64) for each in (first, last, step))
+        is_to_end = (left * by < 0) & (np.abs(right) <= np.abs(left))
+        if not is_to_end.any():
+            return self.numbered(first, step, axis, dim)
+        if (right[is_to_end] != 0).any() or (by[~is_to_end] != 0).any() or isinstance(dim, int):
+            self.why_refused = "numbers of its constant may begin or end at a number that depends on the length"
+            return None
+        walk = self.walk
+        largest = walk.emit("Mul", [walk.sizes.of_dim(dim - 1), walk.constant(step.astype(np.int64))])
+        if first.dtype != np.int64:
+            largest = walk.emit("Cast", [largest], to=helper.np_dtype_to_tensor_dtype(first.dtype))
+        return walk.emit("Sub", [self.numbered(last, step, axis, dim), largest])
+
+    def _scaled(self, array: Array, axis: int, dim: Dim) -> str | None:
+        """Positions times numbers, such as the slopes of linear biases: they begin at 0, or end there."""
+        walk, size = self.walk, array.shape[axis]
+        if array.dtype not in (np.float32, np.float64) or size < 3 or isinstance(dim, int) or array.size > MAX_SCALED:
+            return None
+        ones = [1] * array.ndim
+        for start, place in ((0, 1), (1 - size, size - 2)):
+            numbers = np.arange(start, start + size).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
+            step = np.take(array, [place], axis) * np.sign(start + 0.5).astype(array.dtype)
+            if are_parts(step, size) or not np.array_equal(array, numbers.astype(array.dtype) * step):
+                continue
+            counted = self.numbered(np.zeros(ones, np.int64), np.ones(ones, np.int64), axis, dim)
+            if start:
+                counted = walk.emit("Sub", [counted, walk.sizes.of_dim(dim - 1)])
+            counted = walk.emit("Cast", [counted], to=helper.np_dtype_to_tensor_dtype(array.dtype))
+            return walk.emit("Mul", [counted, walk.constant(step)])
+        return None
 
     def numbered(self, first: Array, step: Array, axis: int, dim: Dim) -> str:
         """`first + row * step`, rows being numbered along an axis."""
@@ -208,8 +259,6 @@ class ConstantRows:
         if first.any() or first.size > 1:
             found = walk.emit("Add", [found, walk.constant(first.astype(np.int64))])
         if first.dtype != np.int64:
-            from onnx import helper
-
             found = walk.emit("Cast", [found], to=helper.np_dtype_to_tensor_dtype(first.dtype))
         return found
 
@@ -225,7 +274,7 @@ class ConstantRows:
         """A copy of the producer of a value that follows the freed size, with operands that do."""
         walk = self.walk
         node = walk.producer(name)
-        if node is None or node.domain not in ("", "ai.onnx") or len(node.output) != 1:
+        if node is None or node.domain not in ("", "ai.onnx"):
             return None
         fact = walk.environment.values.get(name)
         if not isinstance(fact, SymbolicTensor) or fact.shape is None:
@@ -240,14 +289,16 @@ class ConstantRows:
         copy.attribute.extend(attributes.values())
         del copy.input[:]
         copy.input.extend(inputs)
-        copy.output[0] = walk.fresh_output(name)
+        place = list(node.output).index(name)
+        for at, output in enumerate(node.output):
+            copy.output[at] = walk.fresh_output(output) if output else ""
         if walk.attempt(copy):
             return None
         walk.add_copy(copy)
-        made = walk.environment.values[copy.output[0]]
+        made = walk.environment.values[copy.output[place]]
         if not isinstance(made, SymbolicTensor) or made.shape is None or made.shape[axis] != dim_of(factors):
             return None
-        return str(copy.output[0])
+        return str(copy.output[place])
 
     def _operands(
         self, node: NodeProto, fact: SymbolicTensor, axis: int, factors: Factors, depth: int
@@ -288,6 +339,17 @@ class ConstantRows:
                 return inputs if counts[axis] == 1 and follow(0, axis) else None
             inputs[1] = walk.sizes.of_shape([dim_of(factors) if a == axis else c for a, c in enumerate(counts)])
             return inputs
+        if op == "MatMul":
+            places = _places_in_product(shape_of(0), shape_of(1), len(shape) - axis)
+            return inputs if places and all(follow(*place) for place in places) else None
+        if op == "Split":
+            own = next((a.i for a in node.attribute if a.name == "axis"), 0) % len(shape)
+            return inputs if own != axis and follow(0, axis) else None
+        if op == "GatherElements":
+            own, held = next((a.i for a in node.attribute if a.name == "axis"), 0) % len(shape), shape_of(0)
+            if held is None or (own != axis and not follow(0, axis)):
+                return None
+            return inputs if follow(1, axis) else None
         if op == "GatherND":
             indices = shape_of(1)
             if indices is None or any(a.name == "batch_dims" and a.i for a in node.attribute):
@@ -299,7 +361,7 @@ class ConstantRows:
             if held is None or not is_known:
                 return None
             at = axis - (len(shape) - len(held))
-            if at >= 0 and held[at] != 1:
+            if at >= 0 and held[at] != 1 and (isinstance(held[at], int) or is_free(held[at], walk.freed)):
                 if not follow(0, at):
                     return None
                 dims: list[Any] = [1 if a == axis else d for a, d in enumerate(shape)]
@@ -332,24 +394,37 @@ class ConstantRows:
             return inputs if follow(0, axis if axis < own else axis - len(indices) + 1) else None
         if op in ("Unsqueeze", "Squeeze", "Reshape"):
             held = shape_of(0)
-            if held is None or not all(isinstance(d, int) for d in (*held, *shape)):
+            if held is None:
                 return None
-            place = _same_place(held, shape, axis)
+            place = _same_place(*([*values_of(each, walk.samples.old)] for each in (held, shape)), axis=axis)
             if place is None or not follow(0, place):
                 return None
             if op == "Reshape":
                 made = walk.environment.values.get(inputs[0])
                 kept = made.shape if isinstance(made, SymbolicTensor) else None
                 dims = [dim_of(factors) if a == axis else d for a, d in enumerate(shape)]
-                inputs[1] = walk.sizes.reshape_target(dims, kept or ())
+                keeps = not any(a.name == "allowzero" and a.i for a in node.attribute)
+                inputs[1] = walk.sizes.reshape_target(dims, kept or (), keeps=keeps)
             return inputs
         return None
 
 
-def _same_place(shape: Sequence[Any], other: Sequence[Any], axis: int) -> int | None:
+def _places_in_product(a: Sequence[Any] | None, b: Sequence[Any] | None, from_end: int) -> list[tuple[int, int]]:
+    """The operands of a MatMul that have an axis of the product, as pairs of a position and an axis."""
+    if a is None or b is None or min(len(a), len(b)) < 2:
+        return []
+    if from_end <= 2:  # the last axis is that of the second operand
+        return [(0, len(a) - 2)] if from_end == 2 else [(1, len(b) - 1)]
+    places = [(at, len(shape) - from_end) for at, shape in enumerate((a, b))]
+    return [(at, place) for at, place in places if place >= 0 and (a, b)[at][place] != 1]
+
+
+def _same_place(shape: Sequence[int | None], other: Sequence[int | None], *, axis: int) -> int | None:
     """The axis of `shape` that holds the same elements as an axis of `other`, in the row-major order."""
-    inner = int(np.prod(other[axis + 1 :]))
+    if None in shape or None in other:
+        return None
+    inner = int(np.prod(np.array(other[axis + 1 :], np.int64)))
     for at in range(len(shape)):
-        if int(np.prod(shape[at + 1 :])) == inner and shape[at] == other[axis]:
+        if int(np.prod(np.array(shape[at + 1 :], np.int64))) == inner and shape[at] == other[axis]:
             return at
     return None

@@ -14,6 +14,7 @@ import numpy as np
 from onnx import helper
 
 from gather_infer.symbolic import Dim, evaluate, product, symbol
+from gather_infer.unfreezing.position_masks import position_mask
 from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _rows(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
 def _part(walk: UnfreezingWalk, large: Array, dims: dict[int, Dim], from_end: list[int]) -> str | None:
     """The first rows of a constant along some axes, or the last ones."""
     if len(dims) == 2 and not from_end:
-        mask = walk.rows.step_mask(large, dims)
+        mask = position_mask(walk, large, dims)
         if mask is not None:
             return mask
     rest = dict(dims)

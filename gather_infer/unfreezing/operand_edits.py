@@ -29,9 +29,10 @@ _WEIGHTS: Final = {"Conv": (1, 2), "ConvTranspose": (1, 2), "Gemm": (1,), "LSTM"
 
 def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
     """The node with other inputs, so that it fits. Raises Blocked if no edit makes it fit."""
+    walk.rows.why_refused = ""
     if walk.unknown.sites:
         walk.unknown.resolve(node)
-    for edit in (_with_reshape_target, _with_expand_target, _with_other_axes, _with_rows):
+    for edit in (_with_reshape_target, _with_expand_target, _with_other_axes, _with_whole_axis, _with_rows):
         changed = edit(walk, node)
         if changed is not None and not walk.attempt(changed):
             again = with_row_numbers(walk, changed)
@@ -43,7 +44,7 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
     changed = _with_sizes(walk, node, problem)
     if changed is not None and not walk.attempt(changed):
         return changed
-    raise Blocked(walk.label(node), problem)
+    raise Blocked(walk.label(node), "; ".join(filter(None, (problem, walk.rows.why_refused))))
 
 
 def _with_reshape_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
@@ -111,6 +112,22 @@ def _with_other_axes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
             walk.unbind(changed)
             return changed
     return None
+
+
+def _with_whole_axis(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """A TopK of all elements of an axis, such as a sort: it takes all of a shorter one. Of a longer one it may not."""
+    axes = walk.factors.get(node.input[0]) if node.op_type == "TopK" and len(node.input) > 1 else None
+    count = walk.array(node.input[1]) if axes is not None else None
+    if axes is None or count is None:
+        return None
+    factors = axes[next((a.i for a in node.attribute if a.name == "axis"), -1)]
+    dim = dim_of(factors)
+    if isinstance(dim, int) or not dim.symbols.isdisjoint(walk.row_symbols):
+        return None
+    if not is_free(dim, walk.freed) or count.ravel().tolist() != [*values_of([dim], walk.samples.old)]:
+        return None
+    walk.limit_lengths()
+    return walk.with_inputs(node, {1: walk.sizes.of_dim(dim)})
 
 
 def _with_sizes(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto | None:

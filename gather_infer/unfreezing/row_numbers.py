@@ -68,7 +68,7 @@ def with_row_numbers(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         return _opened_slice(walk, node) if node.input[0] in walk.factors else node
     if node.op_type in _ADDRESSING and len(node.input) > 1:
         return _with_index(walk, _with_addressed_rows(walk, node))
-    return node
+    return walk.positions.with_sizes(node)
 
 
 def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
@@ -92,6 +92,8 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         if step == 1 and old and start in (0, -old) and (end == old or is_last):
             begins.flat[at] = 0
             changed.flat[at] = end if is_last else _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
+        elif step == 1 and (part := _part_of_length(walk, product(factors), int(start), int(end))) is not None:
+            begins.flat[at], changed.flat[at] = part
         elif not _holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
             pass
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
@@ -100,6 +102,21 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     edits = {1: (starts, begins), 2: (ends, changed)}
     inputs = {at: walk.constant(new) for at, (old, new) in edits.items() if not np.array_equal(old, new)}
     return walk.with_inputs(node, inputs) if inputs else node
+
+
+def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tuple[int, int] | None:
+    """A cut of as many positions as a length has, out of `seq + k`: all but the last k, or all but the first k."""
+    for name in sorted(dim.symbols & walk.freed.keys() - walk.row_symbols) if isinstance(dim, Expr) else ():
+        rest, size = dim - symbol(name), walk.freed[name]
+        if not isinstance(rest, int) or rest < 1 or rest == size:
+            continue
+        whole_size = size + rest
+        begin, stop = (start + whole_size if start < 0 else start), (end + whole_size if end < 0 else end)
+        if (begin, stop) == (0, size):
+            return 0, -rest
+        if begin == rest and stop >= whole_size:
+            return rest, end if end >= 2**31 - 1 else 2**31 - 1
+    return None
 
 
 def _slice_by_attributes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
@@ -154,23 +171,24 @@ class _Addressed(NamedTuple):
     stride: int
 
 
-def _addressed(walk: UnfreezingWalk, node: NodeProto) -> list[_Addressed]:
+def _addressed_axes(walk: UnfreezingWalk, node: NodeProto, rank: int) -> list[tuple[int | None, int]]:
+    """The components of the indices, None if each element is one, and the axes of the data that they address."""
+    fact = walk.environment.values.get(node.input[1])
+    attributes = {a.name: a.i for a in node.attribute}
+    if node.op_type not in ("GatherND", "ScatterND"):
+        return [(None, attributes.get("axis", 0) % rank)] if rank else []
+    count = fact.shape[-1] if isinstance(fact, SymbolicTensor) and fact.shape else 0
+    first = attributes.get("batch_dims", 0)
+    return [(at, first + at) for at in range(count)] if isinstance(count, int) else []
+
+
+def _addressed(walk: UnfreezingWalk, node: NodeProto, axes: AxisFactors | None) -> list[_Addressed]:
     """The addressed axes of the data that hold a freed size."""
-    axes = walk.factors.get(node.input[0])
     fact = walk.environment.values.get(node.input[1])
     if axes is None or not isinstance(fact, SymbolicTensor) or fact.shape is None:
         return []
-    attributes = {a.name: a.i for a in node.attribute}
-    addressed: list[tuple[int | None, int]] = []
-    if node.op_type in ("GatherND", "ScatterND"):
-        count = fact.shape[-1] if fact.shape else 0
-        first = attributes.get("batch_dims", 0)
-        if isinstance(count, int):
-            addressed += [(at, first + at) for at in range(count)]
-    else:
-        addressed.append((None, attributes.get("axis", 0) % len(axes)))
     found = []
-    for component, axis in addressed:
+    for component, axis in _addressed_axes(walk, node, len(axes)):
         factors = axes[axis]
         free = next((at for at, factor in enumerate(factors) if is_free(factor, walk.freed)), None)
         if free is None:
@@ -187,8 +205,10 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     constant = walk.array(indices)
     if constant is not None and not constant.size:
         return node  # it reads at no position
-    addressed = _addressed(walk, node)
+    addressed = _addressed(walk, node, walk.factors.get(node.input[0]))
     for each in addressed:
+        if walk.positions.are_in(indices, each.component, each.factors):
+            continue
         if indices in walk.row_numbers.sized or walk.has_free_values(indices):
             return node
         if each.factors.index(each.dim) and walk.array(indices) is None:
@@ -332,6 +352,8 @@ def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> st
         return None
     found = walk.constant(inner.astype(np.int64))
     if along is not None:
+        if outer.any() and not inner.any():
+            inner = np.zeros([1] * array.ndim, array.dtype)  # the other addend has the rest of the shape
         found = walk.rows.numbered(inner, np.full([1] * array.ndim, each.stride, np.int64), along, each.dim)
     if outer.any():
         found = walk.emit(
@@ -393,6 +415,8 @@ def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """Data of the old size that is addressed by row, made to follow it; of an old size of 1 also before it is."""
     if node.op_type not in ("ScatterElements", "ScatterND"):
         return node
+    if node.input[0] not in walk.factors:
+        node = _with_scattered_rows(walk, node)
     own = walk.factors.get(node.input[1]) or (walk.factors.get(node.input[2]) if len(node.input) > 2 else None)
     fact = walk.environment.values.get(node.input[0])
     if own is None or node.input[0] in walk.factors:
@@ -414,6 +438,35 @@ def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     factors: Factors = (dims[0],) if held == size else (dims[0], held // size)
     found = walk.rows.with_rows(node.input[0], axis, factors)
     return node if found is None else walk.with_inputs(node, {0: found})
+
+
+def _with_scattered_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
+    """The node with data that follow the axis that the indices are positions in."""
+    fact = walk.environment.values.get(node.input[0])
+    shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
+    for component, axis in _addressed_axes(walk, node, len(shape)):
+        held = walk.positions.of(node.input[1], component) or _numbered_updates(walk, node, component, shape[axis])
+        if held is None or not any(is_free(factor, walk.freed) for factor in held):
+            continue
+        if shape[axis] == next(values_of([product(held)], walk.samples.old)):
+            found = walk.rows.with_rows(node.input[0], axis, held)
+            if found is None:
+                raise Blocked(walk.label(node), f"its data have {shape[axis]} rows, its indices {product(held)}")
+            node = walk.with_inputs(node, {0: found})
+    return node
+
+
+def _numbered_updates(
+    walk: UnfreezingWalk, node: NodeProto, component: int | None, size: Dim
+) -> Factors | None:  # fmt: skip
+    """The factors of an axis of the updates that a constant index writes to all positions, one after the other."""
+    array = walk.array(node.input[1])
+    if array is None or not isinstance(size, int) or size < 2:
+        return None
+    rows = array if component is None else array[..., component]
+    axes = walk.factors.get(node.input[2], ())
+    along = (factors for at, factors in enumerate(axes[: rows.ndim]) if _is_numbered(rows, at, size))
+    return next(along, None)
 
 
 def _with_following_rows(walk: UnfreezingWalk, node: NodeProto, own: AxisFactors, shape: Shape) -> NodeProto:

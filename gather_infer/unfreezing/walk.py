@@ -34,8 +34,10 @@ from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, i
 from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.counterpart import Counterpart
+from gather_infer.unfreezing.counts import Counts
 from gather_infer.unfreezing.explained_constants import explained
 from gather_infer.unfreezing.operand_edits import edited
+from gather_infer.unfreezing.positions import PositionFacts
 from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
@@ -109,6 +111,8 @@ class UnfreezingWalk(Interpreter):
         self.placed: list[Placed] = []
         self.added: dict[str, TensorProto] = {}
         self.row_numbers = RowNumbers()
+        self.positions = PositionFacts(self)
+        self.counts = Counts(self)
         self.rows = ConstantRows(self)
         self.sizes = ComputedSizes(self)
         self.unknown = UnknownSizes(self, {})
@@ -121,6 +125,7 @@ class UnfreezingWalk(Interpreter):
         self.candidates: list[RepeatedRow] = []
         self._names = set(names)
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self._emitted: dict[tuple[object, ...], str] = {}
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
         self._labels: list[str] = []
@@ -170,7 +175,7 @@ class UnfreezingWalk(Interpreter):
             self.candidates = []
         for name in outputs:
             self._producers[name] = changed
-        self.row_numbers.note(self, changed)
+        self._note(changed)
         self._place(changed, False, reason)
 
     def _with_explained_constants(self, node: NodeProto, counterpart: Counterpart) -> NodeProto:
@@ -221,6 +226,12 @@ class UnfreezingWalk(Interpreter):
                 self._images.add(self._image_of(fact.shape or ()))
         self._images.discard(())
 
+    def _note(self, node: NodeProto) -> None:
+        """Record what the elements of the outputs of a node are."""
+        self.row_numbers.note(self, node)
+        self.positions.note(node)
+        self.counts.note(node)
+
     def label(self, node: NodeProto) -> str:
         return f"node {node.name or f'{node.op_type}#{self._position}'} ({node.op_type})"
 
@@ -259,7 +270,7 @@ class UnfreezingWalk(Interpreter):
             if self._is_broken(node, implied.any_of):
                 return f"requires {implied}"
         problem = (self._unknown_data(node) or self._inner_problem(node, mark)) if self._depends(node) else ""
-        problem = problem or problem_of_window(self, node) or problem_of_pad(self, node)
+        problem = problem or problem_of_window(self, node) or problem_of_pad(self, node) or self.counts.problem(node)
         if problem:
             return problem
         for name in filter(None, node.output):
@@ -438,15 +449,22 @@ class UnfreezingWalk(Interpreter):
         return name
 
     def emit(self, op_type: str, inputs: Sequence[str], *, reason: str = "", **attributes: Any) -> str:
-        """Add a node before the present one; the name of its output. Raises Blocked if it cannot be inferred."""
+        """Add a node before the present one, unless there is an equal one; the name of its output.
+
+        Raises Blocked if it cannot be inferred.
+        """
+        key = (op_type, *inputs, *sorted(attributes.items()))
+        if key in self._emitted:
+            return self._emitted[key]
         name = self.fresh(op_type.lower())
         node = helper.make_node(op_type, list(inputs), [name], name, **attributes)
         problem = self.attempt(node)
         if problem:
             raise Blocked(self.label(node), problem)
         self._producers[name] = node
-        self.row_numbers.note(self, node)
+        self._note(node)
         self._place(node, True, reason or "a size that is not fixed any more")
+        self._emitted[key] = name
         return name
 
     def fresh_output(self, name: str) -> str:
@@ -457,7 +475,7 @@ class UnfreezingWalk(Interpreter):
         """Add a copy of a node of the file, which has been inferred, before the present one."""
         node.name = node.output[0]
         self._producers[node.output[0]] = node
-        self.row_numbers.note(self, node)
+        self._note(node)
         self._place(node, True, "a value of the old size, made to follow it")
 
     def fresh(self, hint: str) -> str:
@@ -474,6 +492,14 @@ class UnfreezingWalk(Interpreter):
             if isinstance(rest, int):  # the dim is `seq`, or `seq + 7`
                 self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))
         self.context.scope.add_fact(most - dim)
+
+    def limit_lengths(self) -> None:
+        """Note that the result is right up to the old lengths."""
+        for name, size in self.freed.items():
+            if name not in self.row_symbols:
+                dim = symbol(name)
+                assert isinstance(dim, Expr), "a symbol is no number"
+                self.limit(dim, size)
 
     @staticmethod
     def with_inputs(node: NodeProto, inputs: Mapping[int, str]) -> NodeProto:

@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.oracle.source_faults import Fault, FaultTable
 
-_TOPICS: Final = ("unfreeze", "constants", "indices", "placement", "images", "like")
+_TOPICS: Final = ("unfreeze", "constants", "indices", "placement", "images", "like", "lengths")
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
     "other_places": ("tests/unfreezing/test_images.py",),
@@ -19,6 +19,10 @@ FIRST: Final = {
     "windows": ("tests/unfreezing/test_images.py",),
     "counterpart": ("tests/unfreezing/test_like.py",),
     "explained_constants": ("tests/unfreezing/test_like.py",),
+    "positions": ("tests/unfreezing/test_lengths.py",),
+    "position_masks": ("tests/unfreezing/test_lengths.py",),
+    "tables": ("tests/unfreezing/test_lengths.py",),
+    "counts": ("tests/unfreezing/test_lengths.py",),
 }
 """Module -> the tests that are most likely to fail with a fault in it."""
 
@@ -52,16 +56,16 @@ FAULTS: Final = tuple(
         ("axis_factors", "return isinstance(dim, Expr) and not dim.symbols.isdisjoint(free)", "return isinstance(dim, Expr) and dim.is_symbol", "merged sizes are not free"),
         # constant_rows
         ("constant_rows", "if np.array_equal(split, np.broadcast_to(first, split.shape)):", "if split.size:", "all constants have equal rows"),
-        ("constant_rows", "if broadcasts and len(factors) == 1:", "if len(factors) == 1:", "each operator broadcasts"),
+        ("constant_rows", "        if broadcasts:\n", "        if first.size:\n", "each operator broadcasts"),
         ("constant_rows", "return step if np.array_equal(rows, np.take(rows, [0], axis) + numbers * step) else None", "return step", "all integers are progressions"),
         ("constant_rows", "        if not (step == 1).all():\n", "        if step.size < 0:\n", "all progressions count by 1"),
         ("constant_rows", "        if first.any() or first.size > 1:\n", "        if first.size < 0:\n", "all progressions begin at 0"),
-        ("constant_rows", "        if any(len(found) != 1 for found in values):\n            return None\n", "", "all masks compare two positions"),
-        ("constant_rows", "limit = changes[0] - (rows - 1)", "limit = changes[0] - rows", "masks are one off"),
-        ("constant_rows", "return is_small if values[0][0] else walk.emit(\"Not\", [is_small])", "return is_small", "masks are those of small steps"),
+        ("position_masks", "        if any(not np.array_equal(diagonal[0], each) for each in diagonal[1:]):\n            return None\n", "", "all masks compare two positions"),
+        ("position_masks", "[at - (array.shape[low] - 1) for at in changes]", "[at - array.shape[low] for at in changes]", "masks are one off"),
+        ("position_masks", "return is_first if values[0] else walk.emit(\"Not\", [is_first])", "return is_first", "masks are those of small steps"),
         ("constant_rows", "or not dim.symbols.isdisjoint(walk.row_symbols):", "or dim.symbols.isdisjoint(walk.freed):", "rows of a batch are cut out of a table"),
         ("constant_rows", "        if len(dim.symbols) > 1 or not dim.symbols.isdisjoint(walk.image_symbols):\n            return None  # tables", "        if len(dim.symbols) > 2:\n            return None  # tables", "tables of images are cut"),
-        ("constant_rows", "        walk.limit(dim, array.shape[axis])\n", "", "a table that is cut fits any length"),
+        ("constant_rows", "            walk.limit(each, array.shape[at])\n", "", "a table that is cut fits any length"),
         ("constant_rows", "found = walk.emit(\"Expand\", [walk.constant(first), walk.sizes.of_shape(shape)])", "found = walk.constant(first)", "rows are not repeated where the operator needs them"),
         ("constant_rows", "            if held is None or not is_known:\n", "            if held is None or walk.array(inputs[1]) is None:\n", "an Expand to computed sizes is not followed"),
         ("constant_rows", "return bool(np.isclose(numbers[..., None], told, rtol=1e-6, atol=0).any())", "return False", "equal rows do not depend on a length"),
@@ -126,6 +130,46 @@ FAULTS: Final = tuple(
         ("other_places", "    return moved == sorted(moved)\n", "    return True\n", "a Transpose keeps the order"),
         ("samples", "return not all(_holds(relations, binding) for binding in self.larger)", "return False", "equal sizes of small images are equal"),
         ("samples", "        if not all(_holds(relations, binding) for binding in self._of_rows):\n            return True\n", "", "rows hold at the old size only"),
+        # lengths: positions
+        ("positions", "return found is not None and _joined(found) == _joined(factors)", "return found is not None", "positions in one axis are those in any other"),
+        ("positions", "            if number == self._old(inner):\n                product", "            if number < 0:\n                product", "a number joins positions at any length"),
+        ("positions", "        return self.walk.with_inputs(node, {1: self._size(held[place:], node.input[0])})", "        return node", "a number parts positions at any length"),
+        ("positions", "return [Positions(perm.index(found.axis), found.columns)]", "return [found]", "a Transpose keeps the components of positions in place"),
+        ("positions", "found.columns[start : start + size]", "found.columns[:size]", "each part of a Split has the first components"),
+        ("positions", "return [Positions(0, tuple(axes))]", "return [Positions(0, tuple(axes[:1] * len(axes)))]", "NonZero gives positions in the first axis"),
+        ("positions", "held[:place] if node.op_type == \"Div\" else held[place:]", "held[place:] if node.op_type == \"Div\" else held[:place]", "the quotient is the position in the inner axis"),
+        ("row_numbers", "            if found is None:\n                raise Blocked(walk.label(node), f\"its data have {shape[axis]} rows, its indices {product(held)}\")\n            node", "            found = found and node.input[0]\n            node", "data with scattered positions keep their size"),
+        ("row_numbers", "        held = walk.positions.of(node.input[1], component) or _numbered_updates(", "        held = walk.positions.of(node.input[1], component) or None and _numbered_updates(", "data written at all positions keep their size"),
+        ("positions", "        if place == 0:\n", "        if place is None:\n", "blocks as long as the old length follow it"),
+        # lengths: constants
+        ("constant_rows", "            if are_parts(step, size) or not", "            if not", "fractions of the length have a step of their own"),
+        ("constant_rows", "            if start:\n", "            if start > 0:\n", "linear biases begin at 0"),
+        ("constant_rows", "slice(1) if at != axis and held == size else slice(None)", "slice(None)", "each row of a table of distances begins at a constant or ends at 0"),
+        ("position_masks", "if len(changes) not in (1, 2) or (len(changes) == 2 and values[0] != values[-1]):", "if not changes:", "a mask has two limits at most"),
+        ("position_masks", "    if len(limits) == 2:\n", "    if len(limits) == 3:\n", "a window has no end"),
+        ("position_masks", "    if limit == 0:\n", "    if limit <= 0:\n", "a window ends at the present position"),
+        ("position_masks", "    if limit == 1 and walk", "    if limit >= 1 and walk", "later positions of a past are not seen"),
+        ("row_numbers", "        if outer.any() and not inner.any():\n", "        if not inner.any():\n", "an index by rows alone has their shape"),
+        ("tables", "        return \"its rows may be counted from the last one\"\n", "        pass\n", "tables count from the first row"),
+        ("tables", "        return \"its rows are symmetric around the middle\"\n", "        pass\n", "a window function is cut"),
+        ("tables", "        return \"its rows have the length as their period\"\n", "        pass\n", "a Fourier transform is cut"),
+        ("tables", "        return \"its rows are fractions of the length\"\n", "        pass\n", "fractions of a length are cut"),
+        ("constant_rows", "            if why:\n", "            if not why:\n", "tables are cut if they depend on their end"),
+        ("constant_rows", "                if steps_of(array, (low, high)) is not None:\n                    dims[other] = each\n", "                dims[other] = each\n", "each table of two positions is one of distances"),
+        ("constant_rows", "        if all(not each.is_symbol for each in dims.values()):\n", "        if not dims:\n", "rows of a past are the last ones"),
+        ("constant_rows", "        if not is_to_end.any():\n", "        if is_to_end.size:\n", "numbers begin at a constant"),
+        ("constant_rows", "        if (right[is_to_end] != 0).any() or (by[~is_to_end] != 0).any() or isinstance(dim, int):\n", "        if isinstance(dim, int):\n", "numbers that come nearer to 0 end there"),
+        ("constant_rows", "inputs[1] = walk.sizes.reshape_target(dims, kept or (), keeps=keeps)", "inputs[1] = walk.sizes.reshape_target(dims, kept or ())", "a 0 of a copied target keeps a size always"),
+        # lengths: counts, cuts and sorts
+        ("counts", "                    return f\"scales a sum over", "                    f\"scales a sum over", "a sum is divided by a number"),
+        ("counts", "told = {number for size in scaled for number in (size, size - 1) if number > 1}", "told = scaled", "a variance is divided by a number"),
+        ("counts", "                    if 1 < each <= largest:\n", "                    if 1 < each < largest:\n", "the number of all positions is a number"),
+        ("counts", "                        self.walk.limit_lengths()\n", "                        pass\n", "a large number holds at any length"),
+        ("counts", "and not told.isdisjoint(array.ravel().tolist()):", "and not told:", "an attention reads as many positions at any length"),
+        ("operand_edits", "    walk.limit_lengths()\n", "", "a sort is one at any length"),
+        ("row_numbers", " or rest < 1 or rest == size:", " or rest < 1:", "half of an axis is the length or the past"),
+        ("row_numbers", "            return 0, -rest\n", "            return 0, size\n", "a cut to the old length stays"),
+        ("rows", "                    if size != old and self._is_open(found):\n                        continue\n", "", "an expert without tokens is a fault"),
     )
 )  # fmt: skip
 
