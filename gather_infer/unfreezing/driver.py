@@ -13,6 +13,7 @@ from gather_infer.inference.inference_driver import interpret_once
 from gather_infer.inference.interface_types import Interface, Redeclared
 from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.proto.types import to_type
+from gather_infer.inference.topology import captured
 from gather_infer.ir import Model, require_well_formed
 from gather_infer.ir.dead_code import eliminate_all_dead_code
 from gather_infer.ir.write_back import to_proto
@@ -21,7 +22,7 @@ from gather_infer.model.apply import apply
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file
 from gather_infer.model.paths import bodies
-from gather_infer.node_ids import MAIN
+from gather_infer.node_ids import MAIN, Root
 from gather_infer.progress import Progress, no_progress
 from gather_infer.provenance.row_verdicts import independence_of
 from gather_infer.rules import RuleSet
@@ -37,7 +38,7 @@ from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.validate import verdicts
-from gather_infer.validate.verdict import VerdictKind
+from gather_infer.validate.verdict import Verdict, VerdictKind
 
 NAME: Final = "unfreezing"
 MAX_WALKS: Final = 7
@@ -115,7 +116,8 @@ def _unfrozen(
         opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
         first = {name: sites[name][0] for name in freed}
         rows = [name for name in freed if is_of_rows(sites[name])]
-        interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows, other)
+        used = _names(source.proto) | names
+        interpreter.prepare(before.scopes, before.causes, freed, first, opset, used, rows, other)
 
     progress(lambda: "following the sizes")
     journal = Journal()
@@ -275,6 +277,7 @@ def _edits(proto: ModelProto, walk: UnfreezingWalk) -> list[Edit]:
         if original is not None and original.SerializeToString() == placed.node.SerializeToString():
             continue
         used.update(placed.node.input)
+        used |= captured(placed.node)
         if original is not None:
             edits.append(RemoveNode(by=NAME, reason=placed.reason, node=placed.before))
         edits.append(
@@ -298,7 +301,10 @@ def _without_dead_code(proto: ModelProto, before: ModelProto) -> ModelProto:
     """The model without the nodes and constants that nothing reads any more, of those that something read."""
     dead_before = _unread(before)
     model = Model(proto)
-    eliminate_all_dead_code(model, lambda node: node.outputs[0] not in dead_before and not node.bodies)
+    eliminate_all_dead_code(
+        model,
+        lambda node: node.graph.path.root is Root.GRAPH and node.outputs[0] not in dead_before and not node.bodies,
+    )
     return to_proto(model)
 
 
@@ -331,7 +337,8 @@ def _dead_code(journal: Journal, before: ModelProto, after: ModelProto) -> Itera
 def _unread(proto: ModelProto) -> set[str]:
     read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
     read |= {value.name for _, body in bodies(proto) for value in getattr(body, "output", ()) if hasattr(value, "name")}
-    return {name for node in proto.graph.node for name in node.output if name not in read}
+    graphs = [body for path, body in bodies(proto) if path.root is Root.GRAPH]
+    return {name for body in graphs for node in body.node for name in node.output if name not in read}
 
 
 def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -> Blocked | None:
@@ -339,15 +346,16 @@ def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -
 
     Rows need no such test, as they are run. The indices `in_bounds` are so by construction.
     """
-    known = {_access_key(v.access): v for v in verdicts(after)}
+    known: dict[tuple[str, int, int | None], list[Verdict]] = {}
+    for each in verdicts(after):  # branches may use a name twice
+        if each.access.indices not in in_bounds:
+            known.setdefault(_access_key(each.access), []).append(each)
     for verdict in verdicts(before):
-        now = known.get(_access_key(verdict.access))
-        if now is not None and now.access.indices in in_bounds:
-            continue
-        if verdict.kind is VerdictKind.PROVED and now is not None and now.kind is VerdictKind.UNDECIDED:
-            return Blocked(
-                f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"
-            )
+        for now in known.get(_access_key(verdict.access), ()):
+            if verdict.kind is VerdictKind.PROVED and now.kind is VerdictKind.UNDECIDED:
+                return Blocked(
+                    f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"
+                )
     return None
 
 

@@ -36,7 +36,6 @@ FAULTS: Final = tuple(
         ("walk", "            self._producers[name] = changed\n", "            pass\n", "copies are made of the nodes before their edits"),
         ("walk", "self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))", "self.upper_bounds[name] = max(most - rest, self.upper_bounds.get(name, 0)) + 1", "a table has a row more"),
         ("walk", "            found = found[first:] + found[:first]\n", "            pass\n", "the first place of a size of 1 is taken always"),
-        ("walk", "if any(is_free(dim, self.freed) for dim in shape):\n", "if not shape:\n", "nodes in branches fit"),
         ("walk", "if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]", "if each", "the second model does not choose between places"),
         ("walk", "            inputs[position] = found\n        return self.with_inputs(node, inputs) if inputs else node", "        return node", "constants that differ are left as they are"),
         ("walk", "return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)", "return True", "a kernel of weights may not be as large as the image"),
