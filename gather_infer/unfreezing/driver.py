@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+from onnx import ModelProto
 
 from gather_infer.inference import Access, Inference, infer
 from gather_infer.inference.inference_driver import interpret_once
-from gather_infer.inference.interface_types import Interface, Redeclared
+from gather_infer.inference.interface_types import Interface
 from gather_infer.inference.interpreter import Interpreter
-from gather_infer.inference.proto.types import to_type
 from gather_infer.inference.topology import captured
 from gather_infer.ir import Model, require_well_formed
 from gather_infer.ir.dead_code import eliminate_all_dead_code
@@ -31,6 +30,8 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.counterpart import Counterpart, counterpart
+from gather_infer.unfreezing.declared_types import declare, open_sizes, with_declared_types
+from gather_infer.unfreezing.function_calls import InlinedCalls, with_inlined_calls
 from gather_infer.unfreezing.other_places import has_same_elements
 from gather_infer.unfreezing.requested_sizes import Request, is_of_rows, requested
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
@@ -74,12 +75,13 @@ def unfreeze(
     source = to_onnx_file(model)
     source.require_data()
     require_well_formed(Model(source.proto), source.name)
-    second = None if like is None else to_onnx_file(like)
+    calls = with_inlined_calls(source)
+    second = None if like is None else with_inlined_calls(to_onnx_file(like)).file
     request = requested(source, dims, has_counterpart=second is not None)
 
     def attempt(asked: Request) -> UnfreezeResult:
-        other = None if second is None else counterpart(source, second, asked.sites, asked.freed, rules)
-        return _unfrozen(source, model, asked, other, verify, rules, progress)
+        other = None if second is None else counterpart(calls.file, second, asked.sites, asked.freed, rules)
+        return _unfrozen(calls, model, asked, other, verify, rules, progress)
 
     result = attempt(request)
     if not partial or not result.refused or len(request.freed) == 1:
@@ -96,7 +98,7 @@ def unfreeze(
 
 
 def _unfrozen(
-    source: ModelFile,
+    calls: InlinedCalls,
     model: ModelLike,
     request: Request,
     other: Counterpart | None,
@@ -105,34 +107,36 @@ def _unfrozen(
     progress: Progress,
 ) -> UnfreezeResult:
     sites, freed = request
-    named = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
+    source, file = calls.source, calls.file
+    named = {dim.dim_param for value in file.proto.graph.input for dim in value.type.tensor_type.shape.dim}
     fixed = {name: size for name, size in freed.items() if name in named}
-    before = infer(source, dims=fixed, rules=rules, assume=False, progress=progress)
-    opened = replace(source, proto=_opened(source.proto, sites))
-    names = {value.name for value in source.proto.graph.input}
+    before = infer(file, dims=fixed, rules=rules, assume=False, progress=progress)
+    opened = replace(file, proto=_opened(file.proto, sites))
+    names = {value.name for value in file.proto.graph.input}
 
     def prepare(interpreter: Interpreter) -> None:
         assert isinstance(interpreter, UnfreezingWalk), "it has this type"
-        opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
+        opset = max((o.version for o in file.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
         first = {name: sites[name][0] for name in freed}
         rows = [name for name in freed if is_of_rows(sites[name])]
-        used = _names(source.proto) | names
+        used = _names(file.proto) | names
         interpreter.prepare(before.scopes, before.causes, freed, first, opset, used, rows, other)
 
     progress(lambda: "following the sizes")
-    journal = Journal()
+    edits: list[Edit] = []
     walk, blocked = _followed(opened, prepare, freed, rules)
     proto, interface = source.proto, Interface()
     unreached: tuple[str, ...] = ()
     after: Inference | None = None
     if blocked is None:
-        journal = Journal(_edits(source.proto, walk))
-        proto = _without_dead_code(apply(journal, source.proto), source.proto)
-        journal = Journal([*_kept_edits(journal, proto), *_dead_code(journal, source.proto, proto)])
-        _clear_bodies(proto, set(freed.values()))
-        _open_inputs(proto, sites)
-        del proto.graph.value_info[:]
-        after = infer(replace(source, proto=proto), rules=rules, progress=progress)
+        journal = Journal(_edits(file.proto, walk))
+        edited = _without_dead_code(apply(journal, file.proto), file.proto)
+        edits = [*_kept_edits(journal, edited), *_dead_code(journal, file.proto, edited)]
+        _open_inputs(edited, sites)
+        untyped = ModelProto()
+        untyped.CopyFrom(edited)
+        open_sizes(untyped)
+        after = infer(replace(file, proto=untyped), rules=rules, progress=progress)
         if after.errors:
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
@@ -140,14 +144,16 @@ def _unfrozen(
             blocked = _loosened_access(before, after, walk.row_numbers.in_bounds)
     if blocked is None:
         assert after is not None
-        proto, interface = _declared(source.proto, proto, after)
+        interface = declare(source.proto, edited, after, walk.dependent)
+        proto = calls.restored(edited)
+        edits = calls.edits_of_source(edits, edited, proto, NAME)
         unreached = tuple(_fixed_outputs(before, after, freed))
     else:
-        journal, proto = Journal(), source.proto
+        edits = []
     result = UnfreezeResult(
         model=to_caller_type(model, proto),
-        diagnostics=before.diagnostics,
-        journal=journal,
+        diagnostics=before.diagnostics if file is source else infer(source, rules=rules).diagnostics,
+        journal=Journal(edits),
         source=source,
         proto=proto,
         interface=interface,
@@ -227,10 +233,10 @@ def _opened(proto: ModelProto, sites: Mapping[str, Iterable[Site]]) -> ModelProt
     copy = ModelProto()
     copy.CopyFrom(proto)
     _open_inputs(copy, sites)
-    del copy.graph.value_info[:]
+    open_sizes(copy)
     for value in copy.graph.output:
-        _clear_dims(value.type, None)
-    _clear_bodies(copy, None)
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
     return copy
 
 
@@ -239,22 +245,6 @@ def _open_inputs(proto: ModelProto, sites: Mapping[str, Iterable[Site]]) -> None
     for symbol, found in sites.items():
         for site in found:
             values[site.input].type.tensor_type.shape.dim[site.axis].dim_param = symbol
-
-
-def _clear_bodies(proto: ModelProto, sizes: set[int] | None) -> None:
-    """Leave declared sizes of subgraphs open: those in `sizes`, or all if that is None."""
-    for path, body in bodies(proto):
-        if path == MAIN or not isinstance(body, GraphProto):
-            continue
-        for value in (*body.input, *body.output, *body.value_info):
-            _clear_dims(value.type, sizes)
-
-
-def _clear_dims(declared: TypeProto, sizes: set[int] | None) -> None:
-    if declared.HasField("tensor_type") and declared.tensor_type.HasField("shape"):
-        for dim in declared.tensor_type.shape.dim:
-            if dim.HasField("dim_value") and (sizes is None or dim.dim_value in sizes):
-                dim.Clear()
 
 
 def _names(proto: ModelProto) -> set[str]:
@@ -274,17 +264,17 @@ def _edits(proto: ModelProto, walk: UnfreezingWalk) -> list[Edit]:
     used: set[str] = set()
     for placed in walk.placed:
         original = None if placed.is_new else proto.graph.node[placed.before]
-        if original is not None and original.SerializeToString() == placed.node.SerializeToString():
+        node = placed.node if original is None else with_declared_types(placed.node, original)
+        if original is not None and original.SerializeToString() == node.SerializeToString():
             continue
-        used.update(placed.node.input)
-        used |= captured(placed.node)
+        used |= {*node.input, *captured(node)}
         if original is not None:
             edits.append(RemoveNode(by=NAME, reason=placed.reason, node=placed.before))
         edits.append(
             InsertNodes(
                 by=NAME,
                 reason=placed.reason,
-                nodes=(placed.node,),
+                nodes=(node,),
                 before=placed.before,
                 origin=None if original is None else placed.before,
             )
@@ -361,47 +351,6 @@ def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -
 
 def _access_key(access: Access) -> tuple[str, int, int | None]:
     return access.result, access.input, None if access.addressing is None else access.addressing.column
-
-
-def _declared(before: ModelProto, proto: ModelProto, after: Inference) -> tuple[ModelProto, Interface]:
-    """The model with inferred types for its outputs, and for the values that the file declared; and what changed."""
-    facts = after.scopes[MAIN]
-    generated = after.causes
-
-    def render(dim: Any) -> str:
-        return "" if not dim.symbols.isdisjoint(generated) else str(dim)
-
-    for value in proto.graph.output:
-        fact = facts.get(value.name)
-        declared = None if fact is None else to_type(fact, render)
-        if declared is not None:
-            value.type.CopyFrom(declared)
-    for old in before.graph.value_info:
-        fact = facts.get(old.name)
-        declared = None if fact is None else to_type(fact, render)
-        if declared is not None:
-            entry = proto.graph.value_info.add()
-            entry.CopyFrom(old)
-            entry.type.CopyFrom(declared)
-    changed = [
-        Redeclared(new.name, kind, "", _dims(old), _dims(new) or ())
-        for kind, olds, news in (
-            ("input", before.graph.input, proto.graph.input),
-            ("output", before.graph.output, proto.graph.output),
-        )
-        for old, new in zip(olds, news, strict=True)
-        if _dims(old) != _dims(new)
-    ]
-    return proto, Interface(changed=tuple(changed))
-
-
-def _dims(value: ValueInfoProto) -> tuple[int | str | None, ...] | None:
-    if not value.type.tensor_type.HasField("shape"):
-        return None
-    return tuple(
-        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
-        for dim in value.type.tensor_type.shape.dim
-    )
 
 
 def _fixed_outputs(before: Inference, after: Inference, freed: Mapping[str, int]) -> Iterator[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ALONG_AXIS: Final = {"ArgMax": 0, "ArgMin": 0, "TopK": -1, "CumSum": None}
 """Operators whose results are positions along an axis -> the default of their attribute `axis`."""
 ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
-_SIZED_BY_OPERAND: Final = frozenset(
+SIZED_BY_OPERAND: Final = frozenset(
     {"Expand", "Reshape", "Tile", "Slice", "Resize", "Pad", "Split", "Squeeze", "Unsqueeze"}
 )
 """Operators that read sizes and positions in all inputs but the first; these do not become elements of the result."""
@@ -53,7 +53,7 @@ class RowNumbers:
         self.sized.difference_update(names)
 
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
-        computed = node.input[:1] if node.op_type in _SIZED_BY_OPERAND else node.input
+        computed = node.input[:1] if node.op_type in SIZED_BY_OPERAND else node.input
         if node.op_type != "Range" and any(name in self.sized or walk.has_free_values(name) for name in computed):
             self.sized.update(name for name in node.output if name and walk.array(name) is None)
         if any(name in self.names for name in node.input) or _is_source(walk, node):

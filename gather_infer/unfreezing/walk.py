@@ -39,6 +39,7 @@ from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
+from gather_infer.unfreezing.unknown_shapes import problem_of_unknown_shape
 from gather_infer.unfreezing.unknown_sizes import UnknownSizes
 from gather_infer.unfreezing.visible_values import stacked
 from gather_infer.unfreezing.windows import has_kernel_of_weights, problem_of_pad, problem_of_resize, problem_of_window
@@ -301,7 +302,7 @@ class UnfreezingWalk(NewValues):
         for implied in self.trail.since(mark, ImpliedConstraint):
             if self._is_broken(node, implied.any_of):
                 return f"requires {implied}"
-        problem = self._inner_problem(node) if self._depends(node) else ""
+        problem = self._inner_problem(node) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node)
         if problem:
             return problem
