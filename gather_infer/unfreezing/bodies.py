@@ -23,7 +23,8 @@ from gather_infer.inference.bodies.predicates import scalar
 from gather_infer.inference.bodies.subgraph import inputs_of
 from gather_infer.inference.environment import Environment
 from gather_infer.model.paths import bodies, label_of, subgraph_at, subgraphs
-from gather_infer.node_ids import GraphPath, Root, Step
+from gather_infer.node_ids import GraphPath, NodePath, Root, Step
+from gather_infer.symbolic import Dim, free_symbols
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, whole
 from gather_infer.unfreezing.iterations import IterationNumbers, NumberKind
@@ -91,10 +92,11 @@ class Bodies:
     @contextmanager
     def of(self, node: NodeProto) -> Iterator[None]:
         """Walk the bodies that are inferred inside, if they are those of a node that depends on a freed size."""
-        self._last, self.iterations.wanted = None, None
+        self._last = None
         if node.op_type not in _WALKED or node.domain not in ("", "ai.onnx"):
             yield
             return
+        self.iterations.wanted = None
         call = _Call(node)
         self._calls.append(call)
         try:
@@ -102,6 +104,11 @@ class Bodies:
         finally:
             self._calls.pop()
             self._last = call
+
+    def has_fitted(self, node: NodeProto, inner: NodePath) -> bool:
+        """Whether `inner` is a node of a body of the node that was inferred last: it has been checked there."""
+        call = self._last
+        return call is not None and call.node is node and inner.graph != self.walk.graph.path
 
     # a body
 
@@ -177,18 +184,25 @@ class Bodies:
 
     def _is_exact(self, graph: GraphProto, environment: Environment, path: GraphPath) -> bool:
         """Whether the states have the shapes of the model before; else they are a hypothesis that is too narrow."""
-        walk, before = self.walk, self.walk.static_scopes.get(path, {})
+        before = self.walk.static_scopes.get(path, {})
         for name in inputs_of(graph):
             now, was = environment.values.get(name), before.get(name)
             if not isinstance(now, SymbolicTensor) or not isinstance(was, SymbolicTensor):
                 continue
             if (now.shape is None) != (was.shape is None) or len(now.shape or ()) != len(was.shape or ()):
                 return False
-            if not all(walk.has_kind(*pair) for pair in zip(now.shape or (), was.shape or (), strict=True)):
+            if not all(self._has_kind(*pair) for pair in zip(now.shape or (), was.shape or (), strict=True)):
                 return False
             if _known(now) != _known(was):
                 return False
         return True
+
+    def _has_kind(self, now: Dim, before: Dim) -> bool:
+        """Whether a dim has its old size, or depends on data as before."""
+        if not free_symbols(before).isdisjoint(self.walk.generated_before):
+            return not free_symbols(now).isdisjoint(self.walk.context.causes)
+        old = self.walk.samples.old
+        return next(values_of([now], old)) == next(values_of([before], old))
 
     def _shadowed(self, path: GraphPath) -> str:
         """Why values of a body may be taken for others; "" if their names occur in no graph around it."""
@@ -263,10 +277,6 @@ class Bodies:
         return is_new
 
     # the node
-
-    def check_indices(self, node: NodeProto) -> None:
-        """Raise Blocked if a node reads a freed axis at a position that is the number of an iteration."""
-        self.iterations.check(node)
 
     def note(self, node: NodeProto) -> None:
         """Remember what the elements of the outputs are."""

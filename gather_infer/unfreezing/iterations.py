@@ -17,7 +17,6 @@ from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.constant_rows import BROADCASTING
-from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import ADDRESSING, addressed_dims
 from gather_infer.unfreezing.samples import values_of
 
@@ -102,23 +101,21 @@ class IterationNumbers:
             if is_one and name:
                 table.add(name)
 
-    def check(self, node: NodeProto) -> None:
-        """Raise Blocked if a node reads a freed axis at a position that is computed from the number of an iteration."""
+    def problem(self, node: NodeProto) -> str:
+        """How a node reads a freed axis at a position that is computed from the number of an iteration; "" if not."""
         if self.numbers.isdisjoint(node.input) or node.domain not in ("", "ai.onnx"):
-            return
+            return ""
         walk, dims = self.walk, list[Dim]()
         if node.op_type in ADDRESSING and node.input[1] in self.numbers:
             dims = addressed_dims(walk, node)
         elif node.op_type == "Slice" and not self.numbers.isdisjoint(node.input[1:]):
             dims = self._cut(node)
         elif node.op_type in BROADCASTING and not walk.row_numbers.names.isdisjoint(node.input):
-            raise Blocked(walk.label(node), "compares the number of an iteration with positions in a freed axis")
-        if dims:
-            self.wanted = dims[0]
-            raise Blocked(
-                walk.label(node),
-                f"reads in an axis of {dims[0]} by the number of an iteration, which does not follow its size",
-            )
+            return "compares the number of an iteration with positions in a freed axis"
+        if not dims:
+            return ""
+        self.wanted = dims[0]
+        return f"reads in an axis of {dims[0]} by the number of an iteration, which does not follow its size"
 
     def _cut(self, node: NodeProto) -> list[Dim]:
         walk = self.walk

@@ -188,7 +188,9 @@ class UnfreezingWalk(NewValues):
             self.environment.values.update((name, self.static[name]) for name in outputs)
             self._place(node, False, "")
             return
-        self.bodies.check_indices(node)
+        why = self.bodies.iterations.problem(node)
+        if why:
+            raise Blocked(self.label(node), why)
         changed = with_row_numbers(self, node)
         problem = self.attempt(changed)
         reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
@@ -297,12 +299,15 @@ class UnfreezingWalk(NewValues):
             if finding.severity is Severity.ERROR:
                 return finding.message
         for constraint in self.trail.since(mark, Constraint):
+            if self.bodies.has_fitted(node, constraint.node):
+                continue
             if self._is_broken(node, [(constraint.left, constraint.relation, constraint.right)]):
                 return f"requires {constraint}"
         for implied in self.trail.since(mark, ImpliedConstraint):
-            if self._is_broken(node, implied.any_of):
+            if not self.bodies.has_fitted(node, implied.node) and self._is_broken(node, implied.any_of):
                 return f"requires {implied}"
         problem = self._inner_problem(node) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
+        problem = problem or self.bodies.iterations.problem(node)
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node)
         if problem:
             return problem
@@ -365,12 +370,6 @@ class UnfreezingWalk(NewValues):
         if free_symbols(before).isdisjoint(self.generated_before):
             return False
         return bool(self.path.steps) or not free_symbols(now).isdisjoint(self.context.causes)
-
-    def has_kind(self, now: Dim, before: Dim) -> bool:
-        """Whether a dim has its old size, or depends on data as before."""
-        if not free_symbols(before).isdisjoint(self.generated_before):
-            return not free_symbols(now).isdisjoint(self.context.causes)
-        return next(values_of([now], self.samples.old)) == next(values_of([before], self.samples.old))
 
     def _is_shape(self, shape: Shape, axes: AxisFactors) -> bool:
         return all(dim == dim_of(factors) for dim, factors in zip(shape, axes, strict=True))
@@ -460,6 +459,7 @@ class UnfreezingWalk(NewValues):
             raise Blocked(self.label(node), problem)
         self._producers[name] = node
         self.row_numbers.note(self, node)
+        self.bodies.iterations.note(node)
         self._place(node, True, reason or "a size that is not fixed any more")
         return name
 
@@ -468,6 +468,7 @@ class UnfreezingWalk(NewValues):
         node.name = node.output[0]
         self._producers[node.output[0]] = node
         self.row_numbers.note(self, node)
+        self.bodies.iterations.note(node)
         self._place(node, True, "a value of the old size, made to follow it")
 
     def limit(self, dim: Expr, most: int) -> None:

@@ -144,3 +144,21 @@ def test_an_input_that_a_call_omits() -> None:
     assert not result.refused, result.why_refused
     feeds = {"x": np.arange(12, dtype=np.float32).reshape(3, 4) - 6}
     np.testing.assert_array_equal(run(result.proto, feeds)[0], np.minimum(feeds["x"], 0.5).reshape(3, 2, 2))
+
+
+def test_a_call_with_a_value_that_an_edit_reads_stays_inlined() -> None:
+    """The size behind the stride is read from a value inside the function."""
+    function = LOCAL + (
+        "f (a) => (b) { p = MaxPool<kernel_shape: ints = [1, 1], strides: ints = [2, 2]>(a) b = Neg(p) }"
+    )
+    text = (
+        "(float[1,1,6,4] x) => (float[1,2,3,2] y) <float[1,1,3,2] k = {7,7,7,7,7,7}> "
+        "{ b = local.f(x) y = Concat<axis=1>(b, k) }"
+    )
+    result = unfreeze(model_of(text, (function,)), ["x.2=height", "x.3=width"])
+    assert not result.refused, result.why_refused
+    onnx.checker.check_model(result.proto, full_check=True)
+    feeds = {"x": np.random.default_rng(0).standard_normal((1, 1, 9, 5)).astype(np.float32)}
+    pooled = -feeds["x"][:, :, ::2, ::2]
+    wanted = np.concatenate([pooled, np.full_like(pooled, 7)], 1)
+    np.testing.assert_array_equal(run(result.proto, feeds)[0], wanted)

@@ -184,6 +184,28 @@ CASES = {
         "r = Reshape(x, s) t = Transpose<perm=[0,2,1]>(r) v = Reshape(t, u) o = Concat<axis=1>(g, v) }> }",
         "(float[batch,2] x) => (float[batch,8] y) { y = Concat<axis=1>(x, x, x, x) }",
     ),
+    "a branch that no run takes": Case(
+        "(float[2,3] x) => (float[2,3] y) <bool c = {1}, float[2,3] k = {1,2,3,4,5,6}> { y = If(c) <"
+        "then_branch = t () => (float[2,3] a) { a = Neg(x) }, "
+        "else_branch = e () => (float[2,3] b) { b = Add(x, k) }> }",
+        "(float[batch,3] x) => (float[batch,3] y) { y = Neg(x) }",
+    ),
+    "a state that an iteration makes a constant": Case(
+        "(float[2,3] x) => (float[2,3] y) <int64 n = {3}> { y = Loop(n, , x) <"
+        "body = b (int64 i, bool c, float[2,3] g) => (bool d, float[2,3] o) { d = Identity(c) "
+        "o = Constant<value = float[2,3] {1,2,3,1,2,3}>() }> }",
+        "(float[batch,3] x) => (float[batch,3] y) <float[1,3] k = {1,2,3}> { s = Shape(x) y = Expand(k, s) }",
+    ),
+    "a table that a scan reads with the length": Case(
+        "(float[1,3] x) => (float[1,3] z) <float[3] k = {5,7,6}> "
+        "{ z = Scan(x, k) <num_scan_inputs=2, scan_input_axes=[1, 0], scan_output_axes=[1], "
+        "body = b (float[1] v, float u) => (float[1] w) { w = Mul(v, u) }> }",
+        "(float[1,seq] x) => (float[1,seq] z) <float[3] k = {5,7,6}, int64[1] zero = {0}> "
+        "{ n = Shape<start=1>(x) q = Slice(k, zero, n) z = Mul(x, q) }",
+        SEQ,
+        most=3,
+        sizes=(1, 2, 3),
+    ),
     "before opset 15, in a branch": Case(
         "(float[2,2,2] x, bool c) => (float[2,3,2] y) <float[2,1,2] k = {1,2,1,2}> { y = If(c) <"
         "then_branch = t () => (float[2,3,2] a) { a = Concat<axis=1>(k, x) }, "
@@ -249,6 +271,43 @@ REFUSED = {
         "body = b (int64 i, bool c, float[1,4] g) => (bool d, float[1,4] o) { d = Identity(c) o = Neg(g) }> }",
         SEQ,
         "runs 4 times, which may depend on seq",
+    ),
+    "positions that are compared with the number of an iteration": (
+        "(float[1,4] x) => (float[2,1,4] z) <int64 n = {2}, int64[4] p = {0,1,2,3}, bool t = {1}, float[1] zero = {0}> "
+        "{ z = Loop(n, t) <body = b (int64 i, bool c) => (bool d, float[1,4] w) { d = Identity(c) e = Equal(p, i) "
+        "w = Where(e, x, zero) }> }",
+        SEQ,
+        "node Loop#0 (Loop)",
+    ),
+    "numbers of rows in one branch alone": (
+        "(float[2,3,2] x, bool c) => (float[2,2] y) <int64[2] s = {6,2}, int64[2] r = {0,3}, int64[1] t = {2}> "
+        "{ m = ReduceSum<keepdims=0>(x, t) k = ArgMax<axis=1, keepdims=0>(m) d = Reshape(x, s) j = If(c) <"
+        "then_branch = u () => (int64[2] a) { a = Add(k, r) }, else_branch = v () => (int64[2] b) { b = Abs(k) }> "
+        "y = Gather<axis=0>(d, j) }",
+        BATCH,
+        "one of its branches alone gives j numbers of rows",
+    ),
+    "numbers of rows before the first iteration alone": (
+        "(float[2,3,2] x) => (float[2,2] y) <int64[2] s = {6,2}, int64[2] r = {0,3}, int64[1] t = {2}, int64 n = {2}> "
+        "{ m = ReduceSum<keepdims=0>(x, t) k = ArgMax<axis=1, keepdims=0>(m) d = Reshape(x, s) a = Add(k, r) "
+        "j = Loop(n, , a) <body = b (int64 i, bool c, int64[2] g) => (bool e, int64[2] o) { e = Identity(c) "
+        "o = Abs(k) }> y = Gather<axis=0>(d, j) }",
+        BATCH,
+        "its state g has numbers of rows at the first iteration alone",
+    ),
+    "a name that the graph around a branch has, too": (
+        "(float[2,4] x, bool c) => (float[2,2,2] y) <int64[3] s = {2,2,-1}> { y = If(c) <"
+        "then_branch = t () => (float[2,2,2] a) { n = Neg(x) a = Reshape(n, s) }, "
+        "else_branch = e () => (float[2,2,2] b) { b = Reshape(x, s) }> n = Abs(x) }",
+        BATCH,
+        "its body defines n, as a graph around it does",
+    ),
+    "a state that an iteration makes a constant with other rows": (
+        "(float[2,3] x) => (float[2,3] y) <int64 n = {3}> { y = Loop(n, , x) <"
+        "body = b (int64 i, bool c, float[2,3] g) => (bool d, float[2,3] o) { d = Identity(c) "
+        "o = Constant<value = float[2,3] {1,2,3,4,5,6}>() }> }",
+        BATCH,
+        "its states have other shapes than before",
     ),
     "an index in a branch": (
         "(float[2,3] x, bool c) => (float[2,1] y) <int64[1] i = {2}, int64[1] z = {0}> { y = If(c) <"
