@@ -39,6 +39,16 @@ class ComputedSizes:
         self._vectors: dict[Dim, str] = {}
         self._held: dict[Dim, Site] = {}
 
+    def mark(self) -> tuple[int, int]:
+        """The present state, for `forget_since`."""
+        return len(self._vectors), len(self._held)
+
+    def forget_since(self, mark: tuple[int, int]) -> None:
+        """Forget the vectors and values of a subgraph, which other graphs cannot read."""
+        for table, count in ((self._vectors, mark[0]), (self._held, mark[1])):
+            while len(table) > count:
+                table.popitem()
+
     def note(self, name: str) -> None:
         """Remember that a value of the result has some dims."""
         fact = self.walk.environment.values.get(name)

@@ -48,6 +48,15 @@ class ConstantRows:
         self._made: dict[tuple[object, ...], str | None] = {}
         self.why_refused = ""  # of the last table that was not cut
 
+    def mark(self) -> int:
+        """The present state, for `forget_since`."""
+        return len(self._made)
+
+    def forget_since(self, mark: int) -> None:
+        """Forget the values of a subgraph, which other graphs cannot read."""
+        while len(self._made) > mark:
+            self._made.popitem()
+
     def with_rows(
         self,
         name: str,
@@ -247,7 +256,7 @@ class ConstantRows:
         """`first + row * step`, rows being numbered along an axis."""
         walk = self.walk
         zero, one = walk.constant(np.array(0, np.int64)), walk.constant(np.array(1, np.int64))
-        limit = walk.emit("Reshape", [walk.sizes.of_dim(dim), walk.constant(np.array([], np.int64))])
+        limit = self.as_scalar(walk.sizes.of_dim(dim))
         rows = walk.emit("Range", [zero, limit, one])
         walk.row_numbers.names.add(rows)
         target = [-1 if at == axis else 1 for at in range(first.ndim)]
@@ -261,6 +270,10 @@ class ConstantRows:
         if first.dtype != np.int64:
             found = walk.emit("Cast", [found], to=helper.np_dtype_to_tensor_dtype(first.dtype))
         return found
+
+    def as_scalar(self, name: str) -> str:
+        """The element of a vector of one."""
+        return self.walk.emit("Reshape", [name, self.walk.constant(np.array([], np.int64))])
 
     def _merged(self, name: str, shape: Sequence[int], axis: int, factors: Factors) -> str:
         if len(factors) == 1:

@@ -7,7 +7,7 @@ contradicts at another length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -43,6 +43,12 @@ class Counts:
         self.walk = walk
         self._counts: dict[str, frozenset[int]] = {}
         self._sums: dict[str, frozenset[int]] = {}
+
+    def forget(self, names: Collection[str]) -> None:
+        """Forget the values of a subgraph, whose names another one may have."""
+        for name in names:
+            self._counts.pop(name, None)
+            self._sums.pop(name, None)
 
     def note(self, node: NodeProto) -> None:
         """Record what the outputs of a node count or sum."""

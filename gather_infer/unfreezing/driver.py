@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+from onnx import ModelProto
 
 from gather_infer.inference import Access, Inference, infer
 from gather_infer.inference.inference_driver import interpret_once
-from gather_infer.inference.interface_types import Interface, Redeclared
+from gather_infer.inference.interface_types import Interface
 from gather_infer.inference.interpreter import Interpreter
-from gather_infer.inference.proto.types import to_type
+from gather_infer.inference.topology import captured
 from gather_infer.ir import Model, require_well_formed
 from gather_infer.ir.dead_code import eliminate_all_dead_code
 from gather_infer.ir.write_back import to_proto
@@ -21,7 +21,7 @@ from gather_infer.model.apply import apply
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file
 from gather_infer.model.paths import bodies
-from gather_infer.node_ids import MAIN
+from gather_infer.node_ids import MAIN, Root
 from gather_infer.progress import Progress, no_progress
 from gather_infer.provenance.row_verdicts import independence_of
 from gather_infer.rules import RuleSet
@@ -30,6 +30,8 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.counterpart import Counterpart, counterpart
+from gather_infer.unfreezing.declared_types import declare, open_sizes, with_declared_types
+from gather_infer.unfreezing.function_calls import InlinedCalls, with_inlined_calls
 from gather_infer.unfreezing.other_places import has_same_elements
 from gather_infer.unfreezing.repeated_rows import RepeatedRow
 from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, requested
@@ -40,7 +42,7 @@ from gather_infer.unfreezing.transposed_rows import Pattern
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.validate import verdicts
-from gather_infer.validate.verdict import VerdictKind
+from gather_infer.validate.verdict import Verdict, VerdictKind
 
 NAME: Final = "unfreezing"
 MAX_WALKS: Final = 7
@@ -83,14 +85,14 @@ def unfreeze(
     source = to_onnx_file(model)
     source.require_data()
     require_well_formed(Model(source.proto), source.name)
-    second = None if like is None else to_onnx_file(like)
     fixed = with_required_sizes(source, parse_sizes(dims), rules)
-    source = fixed.source
-    request = requested(source, fixed.pairs, rows, lengths, has_counterpart=second is not None)
+    calls = with_inlined_calls(fixed.source)
+    second = None if like is None else with_inlined_calls(to_onnx_file(like)).file
+    request = requested(calls.source, fixed.pairs, rows, lengths, has_counterpart=second is not None)
 
     def attempt(asked: Request) -> UnfreezeResult:
-        other = None if second is None else counterpart(source, second, asked.sites, asked.freed, rules)
-        result = _unfrozen(source, model, asked, other, verify, rules, progress)
+        other = None if second is None else counterpart(calls.file, second, asked.sites, asked.freed, rules)
+        result = _unfrozen(calls, model, asked, other, verify, rules, progress)
         return replace(result, numbers=fixed.numbers, required=fixed.required)
 
     result = attempt(request)
@@ -108,7 +110,7 @@ def unfreeze(
 
 
 def _unfrozen(
-    source: ModelFile,
+    calls: InlinedCalls,
     model: ModelLike,
     request: Request,
     other: Counterpart | None,
@@ -117,32 +119,35 @@ def _unfrozen(
     progress: Progress,
 ) -> UnfreezeResult:
     sites, freed, rows = request
-    named = {dim.dim_param for value in source.proto.graph.input for dim in value.type.tensor_type.shape.dim}
+    source, file = calls.source, calls.file
+    named = {dim.dim_param for value in file.proto.graph.input for dim in value.type.tensor_type.shape.dim}
     fixed = {name: size for name, size in freed.items() if name in named}
-    before = infer(source, dims=fixed, rules=rules, assume=False, progress=progress)
-    opened = replace(source, proto=_opened(source.proto, sites))
-    names = {value.name for value in source.proto.graph.input}
+    before = infer(file, dims=fixed, rules=rules, assume=False, progress=progress)
+    opened = replace(file, proto=_opened(file.proto, sites))
+    names = {value.name for value in file.proto.graph.input}
 
     def prepare(interpreter: Interpreter) -> None:
         assert isinstance(interpreter, UnfreezingWalk), "it has this type"
-        opset = max((o.version for o in source.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
+        opset = max((o.version for o in file.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
         first = {name: sites[name][0] for name in freed}
-        interpreter.prepare(before.scopes[MAIN], freed, first, opset, _names(source.proto) | names, rows, other)
+        used = _names(file.proto) | names
+        interpreter.prepare(before.scopes, before.causes, freed, first, opset, used, rows, other)
 
     progress(lambda: "following the sizes")
-    journal = Journal()
+    edits: list[Edit] = []
     walk, blocked = _followed(opened, prepare, freed, rules)
     proto, interface = source.proto, Interface()
     unreached: tuple[str, ...] = ()
     after: Inference | None = None
     if blocked is None:
-        journal = Journal(_edits(source.proto, walk))
-        proto = _without_dead_code(apply(journal, source.proto), source.proto)
-        journal = Journal([*_kept_edits(journal, proto), *_dead_code(journal, source.proto, proto)])
-        _clear_bodies(proto, set(freed.values()))
-        _open_inputs(proto, sites)
-        del proto.graph.value_info[:]
-        after = infer(replace(source, proto=proto), rules=rules, progress=progress)
+        journal = Journal(_edits(file.proto, walk))
+        edited = _without_dead_code(apply(journal, file.proto), file.proto)
+        edits = [*_kept_edits(journal, edited), *_dead_code(journal, file.proto, edited)]
+        _open_inputs(edited, sites)
+        untyped = ModelProto()
+        untyped.CopyFrom(edited)
+        open_sizes(untyped)
+        after = infer(replace(file, proto=untyped), rules=rules, progress=progress)
         if after.errors:
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
@@ -150,14 +155,16 @@ def _unfrozen(
             blocked = _loosened_access(before, after, walk.row_numbers.in_bounds)
     if blocked is None:
         assert after is not None
-        proto, interface = _declared(source.proto, proto, after)
+        interface = declare(source.proto, edited, after, walk.dependent)
+        proto = calls.restored(edited)
+        edits = calls.edits_of_source(edits, edited, proto, NAME)
         unreached = tuple(_fixed_outputs(before, after, freed))
     else:
-        journal, proto = Journal(), source.proto
+        edits = []
     result = UnfreezeResult(
         model=to_caller_type(model, proto),
-        diagnostics=before.diagnostics,
-        journal=journal,
+        diagnostics=before.diagnostics if file is source else infer(source, rules=rules).diagnostics,
+        journal=Journal(edits),
         source=source,
         proto=proto,
         interface=interface,
@@ -259,10 +266,10 @@ def _opened(proto: ModelProto, sites: Mapping[str, Iterable[Site]]) -> ModelProt
     copy = ModelProto()
     copy.CopyFrom(proto)
     _open_inputs(copy, sites)
-    del copy.graph.value_info[:]
+    open_sizes(copy)
     for value in copy.graph.output:
-        _clear_dims(value.type, None)
-    _clear_bodies(copy, None)
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
     return copy
 
 
@@ -271,22 +278,6 @@ def _open_inputs(proto: ModelProto, sites: Mapping[str, Iterable[Site]]) -> None
     for symbol, found in sites.items():
         for site in found:
             values[site.input].type.tensor_type.shape.dim[site.axis].dim_param = symbol
-
-
-def _clear_bodies(proto: ModelProto, sizes: set[int] | None) -> None:
-    """Leave declared sizes of subgraphs open: those in `sizes`, or all if that is None."""
-    for path, body in bodies(proto):
-        if path == MAIN or not isinstance(body, GraphProto):
-            continue
-        for value in (*body.input, *body.output, *body.value_info):
-            _clear_dims(value.type, sizes)
-
-
-def _clear_dims(declared: TypeProto, sizes: set[int] | None) -> None:
-    if declared.HasField("tensor_type") and declared.tensor_type.HasField("shape"):
-        for dim in declared.tensor_type.shape.dim:
-            if dim.HasField("dim_value") and (sizes is None or dim.dim_value in sizes):
-                dim.Clear()
 
 
 def _names(proto: ModelProto) -> set[str]:
@@ -306,16 +297,17 @@ def _edits(proto: ModelProto, walk: UnfreezingWalk) -> list[Edit]:
     used: set[str] = set()
     for placed in walk.placed:
         original = None if placed.is_new else proto.graph.node[placed.before]
-        if original is not None and original.SerializeToString() == placed.node.SerializeToString():
+        node = placed.node if original is None else with_declared_types(placed.node, original)
+        if original is not None and original.SerializeToString() == node.SerializeToString():
             continue
-        used.update(placed.node.input)
+        used |= {*node.input, *captured(node)}
         if original is not None:
             edits.append(RemoveNode(by=NAME, reason=placed.reason, node=placed.before))
         edits.append(
             InsertNodes(
                 by=NAME,
                 reason=placed.reason,
-                nodes=(placed.node,),
+                nodes=(node,),
                 before=placed.before,
                 origin=None if original is None else placed.before,
             )
@@ -332,7 +324,10 @@ def _without_dead_code(proto: ModelProto, before: ModelProto) -> ModelProto:
     """The model without the nodes and constants that nothing reads any more, of those that something read."""
     dead_before = _unread(before)
     model = Model(proto)
-    eliminate_all_dead_code(model, lambda node: node.outputs[0] not in dead_before and not node.bodies)
+    eliminate_all_dead_code(
+        model,
+        lambda node: node.graph.path.root is Root.GRAPH and node.outputs[0] not in dead_before and not node.bodies,
+    )
     return to_proto(model)
 
 
@@ -365,7 +360,8 @@ def _dead_code(journal: Journal, before: ModelProto, after: ModelProto) -> Itera
 def _unread(proto: ModelProto) -> set[str]:
     read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
     read |= {value.name for _, body in bodies(proto) for value in getattr(body, "output", ()) if hasattr(value, "name")}
-    return {name for node in proto.graph.node for name in node.output if name not in read}
+    graphs = [body for path, body in bodies(proto) if path.root is Root.GRAPH]
+    return {name for body in graphs for node in body.node for name in node.output if name not in read}
 
 
 def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -> Blocked | None:
@@ -373,61 +369,21 @@ def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -
 
     Rows need no such test, as they are run. The indices `in_bounds` are so by construction.
     """
-    known = {_access_key(v.access): v for v in verdicts(after)}
+    known: dict[tuple[str, int, int | None], list[Verdict]] = {}
+    for each in verdicts(after):  # branches may use a name twice
+        if each.access.indices not in in_bounds:
+            known.setdefault(_access_key(each.access), []).append(each)
     for verdict in verdicts(before):
-        now = known.get(_access_key(verdict.access))
-        if now is not None and now.access.indices in in_bounds:
-            continue
-        if verdict.kind is VerdictKind.PROVED and now is not None and now.kind is VerdictKind.UNDECIDED:
-            return Blocked(
-                f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"
-            )
+        for now in known.get(_access_key(verdict.access), ()):
+            if verdict.kind is VerdictKind.PROVED and now.kind is VerdictKind.UNDECIDED:
+                return Blocked(
+                    f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"
+                )
     return None
 
 
 def _access_key(access: Access) -> tuple[str, int, int | None]:
     return access.result, access.input, None if access.addressing is None else access.addressing.column
-
-
-def _declared(before: ModelProto, proto: ModelProto, after: Inference) -> tuple[ModelProto, Interface]:
-    """The model with inferred types for its outputs, and for the values that the file declared; and what changed."""
-    facts = after.scopes[MAIN]
-    generated = after.causes
-
-    def render(dim: Any) -> str:
-        return "" if not dim.symbols.isdisjoint(generated) else str(dim)
-
-    for value in proto.graph.output:
-        fact = facts.get(value.name)
-        declared = None if fact is None else to_type(fact, render)
-        if declared is not None:
-            value.type.CopyFrom(declared)
-    for old in before.graph.value_info:
-        fact = facts.get(old.name)
-        declared = None if fact is None else to_type(fact, render)
-        if declared is not None:
-            entry = proto.graph.value_info.add()
-            entry.CopyFrom(old)
-            entry.type.CopyFrom(declared)
-    changed = [
-        Redeclared(new.name, kind, "", _dims(old), _dims(new) or ())
-        for kind, olds, news in (
-            ("input", before.graph.input, proto.graph.input),
-            ("output", before.graph.output, proto.graph.output),
-        )
-        for old, new in zip(olds, news, strict=True)
-        if _dims(old) != _dims(new)
-    ]
-    return proto, Interface(changed=tuple(changed))
-
-
-def _dims(value: ValueInfoProto) -> tuple[int | str | None, ...] | None:
-    if not value.type.tensor_type.HasField("shape"):
-        return None
-    return tuple(
-        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None
-        for dim in value.type.tensor_type.shape.dim
-    )
 
 
 def _fixed_outputs(before: Inference, after: Inference, freed: Mapping[str, int]) -> Iterator[str]:

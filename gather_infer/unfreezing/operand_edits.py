@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from onnx import NodeProto
 
+from gather_infer.inference.topology import captured
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor, Value
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
@@ -32,7 +33,14 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
     walk.rows.why_refused = ""
     if walk.unknown.sites:
         walk.unknown.resolve(node)
-    for edit in (_with_reshape_target, _with_expand_target, _with_other_axes, _with_whole_axis, _with_rows):
+    for edit in (
+        _with_reshape_target,
+        _with_expand_target,
+        _with_trip_count,
+        _with_other_axes,
+        _with_whole_axis,
+        _with_rows,
+    ):
         changed = edit(walk, node)
         if changed is not None and not walk.attempt(changed):
             again = with_row_numbers(walk, changed)
@@ -130,6 +138,12 @@ def _with_whole_axis(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
     return walk.with_inputs(node, {1: walk.sizes.of_dim(dim)})
 
 
+def _with_trip_count(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """A trip count that follows the axis that a Loop reads by the number of its iteration."""
+    found = walk.bodies.iterations.trip_count(node)
+    return None if found is None else walk.with_inputs(node, {0: found})
+
+
 def _with_sizes(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto | None:
     """The sizes of Resize: those of the data where they did not change, and of a value that fits the result."""
     if node.op_type != "Resize" or len(node.input) < 4 or not node.input[3]:
@@ -148,7 +162,7 @@ def _with_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
     for position, name in enumerate(node.input):
         if position in _WEIGHTS.get(node.op_type, ()) and not node.domain:
             continue
-        if walk.counterpart is not None and (node.output[0], position) in walk.counterpart.equal:
+        if _is_matched(walk, node, position):
             continue  # it is not the size
         fact = walk.environment.values.get(name) if name else None
         if not isinstance(fact, SymbolicTensor) or fact.shape is None:
@@ -184,10 +198,19 @@ def _with_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
     return None
 
 
+def _is_matched(walk: UnfreezingWalk, node: NodeProto, position: int) -> bool:
+    """Whether an operand is a constant that is the same in a second model."""
+    if walk.counterpart is None:
+        return False
+    if walk.path.steps:
+        return walk.is_constant(node.input[position])
+    return (node.output[0], position) in walk.counterpart.equal
+
+
 def _free_dims(walk: UnfreezingWalk, node: NodeProto) -> dict[Factors, int]:
-    """The factors of freed axes of the operands, with their old size."""
+    """The factors of freed axes of the operands, and of values that bodies read, with their old size."""
     found: dict[Factors, int] = {}
-    for name in node.input:
+    for name in (*node.input, *sorted(captured(node))):
         for factors in walk.factors.get(name, ()):
             if any(is_free(factor, walk.freed) for factor in factors):
                 size = next(values_of([dim_of(factors)], walk.samples.old))

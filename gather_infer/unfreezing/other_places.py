@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
+from gather_infer.inference.topology import captured
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def has_same_elements(one: UnfreezingWalk, other: UnfreezingWalk) -> bool:
     differing = {name for node in graph.node for name in node.output if _shape(one, name) != _shape(other, name)}
     if not differing.isdisjoint(value.name for value in graph.output):
         return False
-    touched = (n for n in graph.node if not differing.isdisjoint(n.input) or not differing.isdisjoint(n.output))
+    touched = (n for n in graph.node if not differing.isdisjoint({*n.input, *n.output, *captured(n)}))
     return all(_has_same_order(walk, node) for node in touched for walk in (one, other))
 
 

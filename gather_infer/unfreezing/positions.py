@@ -7,7 +7,7 @@ and parted by `index // 7` and `index % 7`: there 7 is the size of an axis, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -42,6 +42,12 @@ class PositionFacts:
         self.walk = walk
         self._known: dict[str, Positions] = {}
         self._scaled: dict[str, tuple[str, int]] = {}
+
+    def forget(self, names: Collection[str]) -> None:
+        """Forget the values of a subgraph, whose names another one may have."""
+        for name in names:
+            self._known.pop(name, None)
+            self._scaled.pop(name, None)
 
     def of(self, name: str, component: int | None = None) -> Factors | None:
         """The factors of the axis that elements are positions in; those of one component of index tuples."""

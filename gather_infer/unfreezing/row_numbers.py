@@ -7,7 +7,7 @@ right for one row, and has to get `row * stride` for more.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection, Set
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _ALONG_AXIS: Final = {"ArgMax": 0, "ArgMin": 0, "TopK": -1, "CumSum": None}
 """Operators whose results are positions along an axis -> the default of their attribute `axis`."""
-_ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
-_SIZED_BY_OPERAND: Final = frozenset(
+ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
+SIZED_BY_OPERAND: Final = frozenset(
     {"Expand", "Reshape", "Tile", "Slice", "Resize", "Pad", "Split", "Squeeze", "Unsqueeze"}
 )
 """Operators that read sizes and positions in all inputs but the first; these do not become elements of the result."""
@@ -47,8 +47,13 @@ class RowNumbers:
         self.sized: set[str] = set()
         self.in_bounds: set[str] = set()
 
+    def forget(self, names: Collection[str]) -> None:
+        """Forget values of a subgraph, whose names other subgraphs may have."""
+        self.names.difference_update(names)
+        self.sized.difference_update(names)
+
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
-        computed = node.input[:1] if node.op_type in _SIZED_BY_OPERAND else node.input
+        computed = node.input[:1] if node.op_type in SIZED_BY_OPERAND else node.input
         if node.op_type != "Range" and any(name in self.sized or walk.has_free_values(name) for name in computed):
             self.sized.update(name for name in node.output if name and walk.array(name) is None)
         if any(name in self.names for name in node.input) or _is_source(walk, node):
@@ -62,11 +67,11 @@ def with_row_numbers(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """The node, or an edited copy whose constants fit the freed axis. Raises Blocked."""
     if node.domain not in ("", "ai.onnx") or not node.input:
         return node
-    if walk.counterpart is not None and node.output[0] in walk.counterpart.facts:
-        return node  # its constants are the same in both models, or have been explained
+    if walk.is_matched(node):
+        return node
     if node.op_type == "Slice":
         return _opened_slice(walk, node) if node.input[0] in walk.factors else node
-    if node.op_type in _ADDRESSING and len(node.input) > 1:
+    if node.op_type in ADDRESSING and len(node.input) > 1:
         return _with_index(walk, _with_addressed_rows(walk, node))
     return walk.positions.with_sizes(node)
 
@@ -198,6 +203,11 @@ def _addressed(walk: UnfreezingWalk, node: NodeProto, axes: AxisFactors | None) 
         assert isinstance(dim, Expr), "a number is not free"
         found.append(_Addressed(component, factors, dim, sizes[free], int(np.prod(sizes[free + 1 :]))))
     return found
+
+
+def addressed_dims(walk: UnfreezingWalk, node: NodeProto) -> list[Dim]:
+    """The sizes of the addressed axes of the data that hold a freed size."""
+    return [product(each.factors) for each in _addressed(walk, node, walk.factors.get(node.input[0]))]
 
 
 def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:

@@ -47,6 +47,8 @@ class UnknownSizes:
 
     def size_of(self, node: NodeProto, axis: int, old: int, problem: str) -> Dim:
         """The size of an axis of the result: from an earlier walk, or a symbol."""
+        if self.walk.path.steps:
+            raise Blocked(self.walk.label(node), problem)
         site = Site(node.output[0], axis)
         if site in self.found:
             return self.found[site]

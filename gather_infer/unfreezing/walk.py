@@ -12,30 +12,31 @@ the values are wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import NodeProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Severity
 from gather_infer.domains import plain_domain
 from gather_infer.inference.environment import Environment
-from gather_infer.inference.interpreter import Interpreter
-from gather_infer.inference.proto.tensors import from_tensor
 from gather_infer.inference.topology import captured, topological
-from gather_infer.model.paths import subgraphs
-from gather_infer.node_ids import MAIN, Step
-from gather_infer.symbolic import Dim, Expr, symbol
+from gather_infer.model.paths import joined_label, label_of
+from gather_infer.node_ids import MAIN, GraphPath
+from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import Shape, SymbolicTensor, Value
-from gather_infer.trail import Constraint, ImpliedConstraint, Unchecked
+from gather_infer.trail import Constraint, ImpliedConstraint
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
+from gather_infer.unfreezing.bodies import Bodies
 from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.counterpart import Counterpart
 from gather_infer.unfreezing.counts import Counts
 from gather_infer.unfreezing.explained_constants import explained
+from gather_infer.unfreezing.new_values import NewValues
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.positions import PositionFacts
 from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
@@ -43,21 +44,18 @@ from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
 from gather_infer.unfreezing.transposed_rows import Pattern, after_transpose
+from gather_infer.unfreezing.unknown_shapes import problem_of_unknown_shape
 from gather_infer.unfreezing.unknown_sizes import UnknownSizes
+from gather_infer.unfreezing.visible_values import stacked
 from gather_infer.unfreezing.windows import has_kernel_of_weights, problem_of_pad, problem_of_resize, problem_of_window
 
 Array = np.ndarray[Any, Any]
-_PLACING: Final = frozenset(
-    {"Reshape", "Flatten", "Slice", "Split", "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND",
-     "Resize", "Expand", "Tile"}
-)  # fmt: skip
-"""Operators that a freed size may need an edit of although their shapes agree."""
 
 
 class Placed(NamedTuple):
     """A node of the result: new, or one of the file with other inputs.
 
-    before    position of the node of the file that it comes before, or that it is
+    before    position, in its graph, of the node of the file that it comes before, or that it is
     is_new    whether the file has no such node
     """
 
@@ -67,10 +65,12 @@ class Placed(NamedTuple):
     reason: str
 
 
-class UnfreezingWalk(Interpreter):
-    """An interpreter of the main graph that edits nodes.
+class UnfreezingWalk(NewValues):
+    """An interpreter of the main graph, and of the bodies of its nodes, that edits nodes.
 
-    static   the facts of the model before
+    static   the facts of the model before, of the values that the present graph can read
+    path     the present graph, in the file
+    bodies   the walk of subgraphs
     freed    symbol -> the old size
     sites    symbol -> an input axis that has it
     factors  the axis factors of values that depend on a freed size
@@ -87,9 +87,8 @@ class UnfreezingWalk(Interpreter):
     unknown  sizes of Resizes that a later node tells
     repeated_rows  values that nodes compute from constants alone, whose axis counts rows
     candidates  values behind the node that does not fit, which may be such
-    placed   the nodes of the result, in order
-    added    constants of the result
-    readers  value of the file -> the nodes that read it
+    placed   the nodes of the present graph in the result, in order
+    readers  value of the present graph -> the nodes of this graph that read it
     """
 
     static: Mapping[str, Value]
@@ -98,10 +97,12 @@ class UnfreezingWalk(Interpreter):
     opset: int
 
     def prepare(
-        self, static: Mapping[str, Value], freed: Mapping[str, int], sites: Mapping[str, Site], opset: int,
-        names: Iterable[str], row_symbols: Iterable[str], counterpart: Counterpart | None,
+        self, scopes: Mapping[GraphPath, Mapping[str, Value]], generated: Collection[str], freed: Mapping[str, int],
+        sites: Mapping[str, Site], opset: int, names: Iterable[str], row_symbols: Iterable[str],
+        counterpart: Counterpart | None,
     ) -> None:  # fmt: skip
-        self.static, self.freed, self.sites, self.opset = static, dict(freed), sites, opset
+        self.static, self.freed, self.sites, self.opset = scopes[MAIN], dict(freed), sites, opset
+        self.static_scopes, self.generated_before, self.path = scopes, generated, MAIN
         self.row_symbols, self.counterpart = frozenset(row_symbols), counterpart
         self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
         self.factors: dict[str, AxisFactors] = {}
@@ -109,13 +110,13 @@ class UnfreezingWalk(Interpreter):
         self.image_symbols: set[str] = set()
         self.upper_bounds: dict[str, int] = {}
         self.placed: list[Placed] = []
-        self.added: dict[str, TensorProto] = {}
         self.row_numbers = RowNumbers()
         self.positions = PositionFacts(self)
         self.counts = Counts(self)
         self.rows = ConstantRows(self)
         self.sizes = ComputedSizes(self)
         self.unknown = UnknownSizes(self, {})
+        self.bodies = Bodies(self)
         self.ambiguous: dict[str | Pattern, int] = {}
         self.placements: Mapping[str | Pattern, int] = {}
         self.perms: dict[str, Sequence[int]] = {}
@@ -123,8 +124,7 @@ class UnfreezingWalk(Interpreter):
         self.other_places: dict[str, list[int]] = {}
         self.repeated_rows: tuple[RepeatedRow, ...] = ()
         self.candidates: list[RepeatedRow] = []
-        self._names = set(names)
-        self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        self.use_names(names)
         self._emitted: dict[tuple[object, ...], str] = {}
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
@@ -135,14 +135,51 @@ class UnfreezingWalk(Interpreter):
     # the walk
 
     def interpret_nodes(self, nodes: Sequence[NodeProto], environment: Environment, start: int = 0) -> None:
-        if environment.path.steps:
+        if not environment.path.steps:
+            self.main = environment
+            self.enter_graph(environment)
+            self.walk_nodes(nodes, {})
+        elif not self.bodies.interpret(nodes, environment):
             super().interpret_nodes(nodes, environment, start)
-            return
-        self.environment = environment
+
+    @contextmanager
+    def inside(self, environment: Environment, path: GraphPath, names: Collection[str]) -> Iterator[list[Placed]]:
+        """Let a subgraph be the present graph; its placed nodes. Nothing that reads its values is left afterwards.
+
+        path    in the file
+        names   of the values that the subgraph defines in the file
+        """
+        kept = self.graph, self.environment, self.static, self.path, self._position, self.placed, self.readers
+        marks = self.sizes.mark(), self.rows.mark(), len(self._emitted)
+        self.enter_graph(environment)
+        self.static, self.path = stacked(self.static_scopes.get(path, {}), self.static), path
+        self.placed, self.readers = [], {}
+        try:
+            yield self.placed
+        finally:
+            self.graph, self.environment, self.static, self.path, self._position, self.placed, self.readers = kept
+            self.sizes.forget_since(marks[0])
+            self.rows.forget_since(marks[1])
+            while len(self._emitted) > marks[2]:
+                self._emitted.popitem()
+            for name in names:
+                self.factors.pop(name, None)
+                self._producers.pop(name, None)
+            self.dependent.difference_update(names)
+            for facts in (self.row_numbers, self.positions, self.counts):
+                facts.forget(names)
+
+    def walk_nodes(self, nodes: Sequence[NodeProto], given: Mapping[str, AxisFactors]) -> None:
+        """Walk the nodes of the present graph.
+
+        given  axis factors of inputs of the graph
+        """
+        environment = self.graph
         environment.labels = self._labels
         for name, value in environment.values.items():
             self.record(name, value, ())
             self.sizes.note(name)
+        self.factors.update(given)
         order, _, cycle = topological(nodes)
         assert not cycle, "the model is well formed"
         for node in nodes:
@@ -158,14 +195,22 @@ class UnfreezingWalk(Interpreter):
     def _walk(self, node: NodeProto) -> None:
         outputs = [name for name in node.output if name]
         original = node
-        if self.counterpart is not None:
+        if self.counterpart is not None and not self.path.steps:
             node = self._with_explained_constants(node, self.counterpart)
         node = self._with_repeated_rows(node)
         is_kept = node is original and node.op_type != "Constant" and not self._depends(node)
+        if is_kept and self.path.steps:
+            self._labels.append(node.name or node.op_type)
+            self.visit(node, len(self._labels) - 1, self.graph, final=True)  # its facts may hold for one iteration
+            self._place(node, False, "")
+            return
         if is_kept and all(name in self.static for name in outputs):
             self.environment.values.update((name, self.static[name]) for name in outputs)
             self._place(node, False, "")
             return
+        why = self.bodies.iterations.problem(node)
+        if why:
+            raise Blocked(self.label(node), why)
         changed = with_row_numbers(self, node)
         problem = self.attempt(changed)
         reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
@@ -173,10 +218,12 @@ class UnfreezingWalk(Interpreter):
             self.candidates = [*islice(repeated_rows(self, changed), MAX_REPEATED)]
             changed, reason = edited(self, changed, problem), problem
             self.candidates = []
+        changed, inner = self.bodies.with_edits(changed)
         for name in outputs:
             self._producers[name] = changed
         self._note(changed)
-        self._place(changed, False, reason)
+        self.bodies.note(changed)
+        self._place(changed, False, inner or reason)
 
     def _with_explained_constants(self, node: NodeProto, counterpart: Counterpart) -> NodeProto:
         """The node with the constants that differ in the second model as functions of the size. Raises Blocked."""
@@ -232,18 +279,45 @@ class UnfreezingWalk(Interpreter):
         self.positions.note(node)
         self.counts.note(node)
 
+    @property
+    def position(self) -> int:
+        """The position in the file of the present node."""
+        return self._position
+
     def label(self, node: NodeProto) -> str:
-        return f"node {node.name or f'{node.op_type}#{self._position}'} ({node.op_type})"
+        own = node.name or f"{node.op_type}#{self._position}"
+        return f"node {joined_label(label_of(self.model.proto, self.path), own)} ({node.op_type})"
+
+    def is_matched(self, node: NodeProto) -> bool:
+        """Whether the constants of a node are the same in a second model, or have been explained."""
+        if self.counterpart is None:
+            return False
+        return bool(self.path.steps) or node.output[0] in self.counterpart.facts
+
+    def _shape_in_second(self, name: str) -> Shape | None:
+        return None if self.counterpart is None or self.path.steps else self.counterpart.shape(name)
 
     # inference of a node
 
     def attempt(self, node: NodeProto) -> str:
         """Infer a node and bind its outputs; what does not fit, in words, with nothing bound. "" if all fits."""
+        problem = self._attempt(node)
+        while problem and self.bodies.demands_more(node):
+            problem = self._attempt(node)
+        return problem
+
+    def _attempt(self, node: NodeProto) -> str:
         mark, scope, context = self.checkpoint(), self.context.scope, self.context
         self._labels.append(node.name or node.op_type)
         context.scope = scope.child()
-        self.visit(node, len(self._labels) - 1, self.environment, final=True)
-        problem = self._problem(node, mark)
+        try:
+            with self.bodies.of(node):
+                self.visit(node, len(self._labels) - 1, self.graph, final=True)
+            problem = self._problem(node, mark)
+        except Blocked as fault:  # in a body
+            problem = f"{fault.node}: {fault.reason}"
+            context.findings.clear()
+            context.addressed.clear()
         context.scope = scope
         if problem:
             self.rollback(mark)
@@ -264,12 +338,15 @@ class UnfreezingWalk(Interpreter):
             if finding.severity is Severity.ERROR:
                 return finding.message
         for constraint in self.trail.since(mark, Constraint):
+            if self.bodies.has_fitted(node, constraint.node):
+                continue
             if self._is_broken(node, [(constraint.left, constraint.relation, constraint.right)]):
                 return f"requires {constraint}"
         for implied in self.trail.since(mark, ImpliedConstraint):
-            if self._is_broken(node, implied.any_of):
+            if not self.bodies.has_fitted(node, implied.node) and self._is_broken(node, implied.any_of):
                 return f"requires {implied}"
-        problem = (self._unknown_data(node) or self._inner_problem(node, mark)) if self._depends(node) else ""
+        problem = self._inner_problem(node) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
+        problem = problem or self.bodies.iterations.problem(node)
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node) or self.counts.problem(node)
         if problem:
             return problem
@@ -282,6 +359,7 @@ class UnfreezingWalk(Interpreter):
             self.record(name, self.environment.values[name], node.input, node)
             if depends:
                 self.dependent.add(name)
+        self.factors.update(self.bodies.factors_of(node))
         return ""
 
     def _is_broken(self, node: NodeProto, any_of: Sequence[Relation]) -> bool:
@@ -290,36 +368,13 @@ class UnfreezingWalk(Interpreter):
             return False
         return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)
 
-    def _unknown_data(self, node: NodeProto) -> str:
-        """Data of unknown shape that a node reshapes, cuts or addresses: they may have a freed size."""
-        if node.op_type not in _PLACING or node.domain not in ("", "ai.onnx") or node.input[0] not in self.dependent:
-            return ""
-        data = self.environment.values.get(node.input[0])
-        is_known = isinstance(data, SymbolicTensor) and data.shape is not None
-        return "" if is_known else f"{node.input[0]} has an unknown shape"
-
-    def _inner_problem(self, node: NodeProto, mark: int) -> str:
-        """A node inside a subgraph or function that reshapes or addresses an axis of a freed size; it is not edited."""
-        key = (plain_domain(node.domain), node.op_type, node.overload)
-        if key in self.functions:
+    def _inner_problem(self, node: NodeProto) -> str:
+        """Why the body of a node that depends on a freed size cannot be followed."""
+        if (plain_domain(node.domain), node.op_type, node.overload) in self.functions:
             return "calls a function of the model, which is not edited"
-        pending = list(subgraphs(node, len(self._labels) - 1))
-        paths = {path.steps: values for path, values in self.scopes.items() if path.root is MAIN.root}
-        found: list[tuple[tuple[Step, ...], GraphProto]] = [((step,), graph) for step, graph in pending]
-        while found:
-            steps, graph = found.pop()
-            values = paths.get(steps, {})
-            for at, inner in enumerate(graph.node):
-                found += [((*steps, step), body) for step, body in subgraphs(inner, at)]
-                if inner.op_type in _PLACING and inner.input:
-                    data = values.get(inner.input[0]) or self.environment.values.get(inner.input[0])
-                    shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
-                    if any(is_free(dim, self.freed) for dim in shape):
-                        return f"holds a {inner.op_type} of an axis of {', '.join(self.freed)}, which is not edited"
-        for unchecked in self.trail.since(mark, Unchecked) if pending else ():
-            if unchecked.any_of and self.samples.broken(unchecked.any_of):
-                return f"requires {unchecked.reason}"
-        return ""
+        if node.op_type == "SequenceMap":
+            return f"maps a sequence that depends on {', '.join(self.freed)} by a body, which is not edited"
+        return self.bodies.problem(node)
 
     def _misfit(self, node: NodeProto, name: str) -> str:
         """How the inferred type of an output contradicts that of the static model; "" if it does not."""
@@ -328,11 +383,9 @@ class UnfreezingWalk(Interpreter):
             return ""
         if found.shape is None or len(found.shape) != len(was.shape):
             return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
-        now = list(values_of(found.shape, self.samples.old))
-        before = list(values_of(was.shape, self.samples.old))
-        if now != before:
+        if not all(self.is_as_before(now, before) for now, before in zip(found.shape, was.shape, strict=True)):
             return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
-        other = None if self.counterpart is None else self.counterpart.shape(name)
+        other = self._shape_in_second(name)
         if other is not None and list(values_of(found.shape, self.samples.other)) != list(
             values_of(other, self.samples.other)
         ):
@@ -348,6 +401,14 @@ class UnfreezingWalk(Interpreter):
             if not any(self._is_shape(found.shape, axes) for axes in wanted[:1]):
                 return f"{name} has the shape {_text(found.shape)}, the order of its elements is {_texts(wanted[0])}"
         return ""
+
+    def is_as_before(self, now: Dim, before: Dim) -> bool:
+        """Whether a dim has its old size; of one that depends on data only that it does so."""
+        if next(values_of([now], self.samples.old)) == next(values_of([before], self.samples.old)):
+            return True
+        if free_symbols(before).isdisjoint(self.generated_before):
+            return False
+        return bool(self.path.steps) or not free_symbols(now).isdisjoint(self.context.causes)
 
     def _is_shape(self, shape: Shape, axes: AxisFactors) -> bool:
         return all(dim == dim_of(factors) for dim, factors in zip(shape, axes, strict=True))
@@ -366,7 +427,7 @@ class UnfreezingWalk(Interpreter):
             self._named(each, shape)
             for each in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old)
         ]
-        other = None if self.counterpart is None else self.counterpart.shape(node.output[0])
+        other = self._shape_in_second(node.output[0])
         if other is not None:
             found = [
                 each for each in found
@@ -376,12 +437,15 @@ class UnfreezingWalk(Interpreter):
         if moved is not None:
             return moved
         if len(found) > 1:
+            name = self.bodies.key(node.output[0])
             self.ambiguous[name] = len(found)
             first = self.placements.get(name, 0)
             found = found[first:] + found[:first]
             places = [[*values_of(map(dim_of, each), self.samples.of_lengths)] for each in found]
             others = [(first + at) % len(found) for at, dims in enumerate(places) if dims != places[0]]
             if others and other is None and self._image_of(tuple(map(dim_of, found[0]))) not in self._images:
+                if self.path.steps:
+                    raise Blocked(self.label(node), "more than one of its axes can hold a size of 1")
                 self.other_places[name] = others
         return found
 
@@ -436,18 +500,6 @@ class UnfreezingWalk(Interpreter):
 
     # new nodes and constants
 
-    def constant(self, array: Array, hint: str = "size") -> str:
-        """The name of a constant of the result; equal ones are shared."""
-        key = (array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes())
-        name = self._constants.get(key)
-        if name is None:
-            name = self._constants[key] = self.fresh(hint)
-            tensor = numpy_helper.from_array(np.ascontiguousarray(array), name)
-            self.added[name] = tensor
-            self.environment.constants[name] = tensor
-            self.environment.values[name] = from_tensor(tensor, self.model)
-        return name
-
     def emit(self, op_type: str, inputs: Sequence[str], *, reason: str = "", **attributes: Any) -> str:
         """Add a node before the present one, unless there is an equal one; the name of its output.
 
@@ -463,27 +515,18 @@ class UnfreezingWalk(Interpreter):
             raise Blocked(self.label(node), problem)
         self._producers[name] = node
         self._note(node)
+        self.bodies.iterations.note(node)
         self._place(node, True, reason or "a size that is not fixed any more")
         self._emitted[key] = name
         return name
-
-    def fresh_output(self, name: str) -> str:
-        """A new name for a copy of a value."""
-        return self.fresh(name.rsplit("/", 1)[-1])
 
     def add_copy(self, node: NodeProto) -> None:
         """Add a copy of a node of the file, which has been inferred, before the present one."""
         node.name = node.output[0]
         self._producers[node.output[0]] = node
         self._note(node)
+        self.bodies.iterations.note(node)
         self._place(node, True, "a value of the old size, made to follow it")
-
-    def fresh(self, hint: str) -> str:
-        number = 0
-        while (name := f"unfreeze_{hint}_{number}") in self._names:
-            number += 1
-        self._names.add(name)
-        return name
 
     def limit(self, dim: Expr, most: int) -> None:
         """Note that the constants of the file have rows up to a size, and rely on it from here on."""
@@ -501,31 +544,8 @@ class UnfreezingWalk(Interpreter):
                 assert isinstance(dim, Expr), "a symbol is no number"
                 self.limit(dim, size)
 
-    @staticmethod
-    def with_inputs(node: NodeProto, inputs: Mapping[int, str]) -> NodeProto:
-        changed = NodeProto()
-        changed.CopyFrom(node)
-        for position, name in inputs.items():
-            changed.input[position] = name
-        return changed
-
-    def is_constant(self, name: str) -> bool:
-        return self.environment.constant(name) is not None
-
     def producer(self, name: str) -> NodeProto | None:
         return self._producers.get(name)
-
-    def array(self, name: str) -> Array | None:
-        """All elements of a constant, also of one that nodes compute from constants."""
-        found = self.load_constant(name, self.environment)
-        if found is not None:
-            return found
-        fact = self.environment.values.get(name)
-        if isinstance(fact, SymbolicTensor) and fact.values is not None and fact.dtype is not None:
-            flat = fact.values.ravel().tolist()
-            if all(not isinstance(each, Expr) and each is not None for each in flat):
-                return np.array(flat, fact.dtype.dtype).reshape(fact.values.shape)
-        return None
 
 
 def _elements(array: Array) -> str:

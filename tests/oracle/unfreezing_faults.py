@@ -11,12 +11,21 @@ from typing import Final
 
 from tests.oracle.source_faults import Fault, FaultTable
 
-_TOPICS: Final = ("unfreeze", "constants", "indices", "placement", "images", "like", "lengths")
+_TOPICS: Final = (
+    "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
+    "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one",
+)  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
     "other_places": ("tests/unfreezing/test_images.py",),
     "unknown_sizes": ("tests/unfreezing/test_images.py",),
     "windows": ("tests/unfreezing/test_images.py",),
+    "bodies": ("tests/unfreezing/test_subgraphs.py",),
+    "iterations": ("tests/unfreezing/test_subgraphs.py",),
+    "function_calls": ("tests/unfreezing/test_functions.py",),
+    "declared_types": ("tests/unfreezing/test_declared_types.py",),
+    "unknown_shapes": ("tests/unfreezing/test_declared_types.py",),
+    "visible_values": ("tests/unfreezing/test_subgraphs.py",),
     "counterpart": ("tests/unfreezing/test_like.py",),
     "explained_constants": ("tests/unfreezing/test_like.py",),
     "positions": ("tests/unfreezing/test_lengths.py",),
@@ -32,7 +41,7 @@ FAULTS: Final = tuple(
         # walk
         ("walk", "if finding.severity is Severity.ERROR:", "if finding.severity is None:", "errors of a rule do not matter"),
         ("walk", "if self._is_broken(node, [(constraint.left, constraint.relation, constraint.right)]):", "if not constraint:", "constraints do not matter"),
-        ("walk", "if self._is_broken(node, implied.any_of):", "if not implied:", "implied constraints do not matter"),
+        ("walk", "if not self.bodies.has_fitted(node, implied.node) and self._is_broken(node, implied.any_of):", "if not implied:", "implied constraints do not matter"),
         ("walk", "        if wanted is not None:\n", "        if wanted is not None and not wanted:\n", "shapes decide where a Reshape has the size"),
         ("walk", "self.factors[name] = tuple(held[axis] for axis in perm)", "self.factors[name] = tuple(held)", "a Transpose keeps the order of the sizes"),
         ("walk", "(count, *factors) if count != 1 else factors\n", "(*factors, count) if count != 1 else factors\n", "a Tile repeats each row"),
@@ -40,7 +49,6 @@ FAULTS: Final = tuple(
         ("walk", "            self._producers[name] = changed\n", "            pass\n", "copies are made of the nodes before their edits"),
         ("walk", "self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))", "self.upper_bounds[name] = max(most - rest, self.upper_bounds.get(name, 0)) + 1", "a table has a row more"),
         ("walk", "            found = found[first:] + found[:first]\n", "            pass\n", "the first place of a size of 1 is taken always"),
-        ("walk", "if any(is_free(dim, self.freed) for dim in shape):\n", "if not shape:\n", "nodes in branches fit"),
         ("walk", "if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]", "if each", "the second model does not choose between places"),
         ("walk", "            inputs[position] = found\n        return self.with_inputs(node, inputs) if inputs else node", "        return node", "constants that differ are left as they are"),
         ("walk", "return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)", "return True", "a kernel of weights may not be as large as the image"),
@@ -103,7 +111,7 @@ FAULTS: Final = tuple(
         # driver, counterpart, explained_constants, windows, samples
         ("driver", "placements[name] = placements.get(name, 0) + 1", "break", "no other place of a size of 1 is tried"),
         ("driver", "        if found.refused:\n            dropped[name] = found.why_refused\n", "        if found.blocked is None:\n            dropped[name] = found.why_refused\n", "sizes that are refused are kept"),
-        ("driver", "    del copy.graph.value_info[:]\n", "", "declared sizes stay in the model that is walked"),
+        ("declared_types", "    del proto.graph.value_info[:]\n    for value in proto.graph.output:\n        _clear_numbers(value.type)\n", "", "declared sizes stay in the model that is walked"),
         ("requested_sizes", "if size == 1 and symbol not in request.rows and not has_counterpart:", "if size == 0:", "a length of 1 is freed"),
         ("requested_sizes", "return all(site.axis == 0 for site in sites)", "return True", "each size is one of rows"),
         ("counterpart", "if self.pairs[one] != two:", "if not two:", "a value may have two counterparts"),
@@ -170,6 +178,43 @@ FAULTS: Final = tuple(
         ("row_numbers", " or rest < 1 or rest == size:", " or rest < 1:", "half of an axis is the length or the past"),
         ("row_numbers", "            return 0, -rest\n", "            return 0, size\n", "a cut to the old length stays"),
         ("rows", "                    if size != old and self._is_open(found):\n                        continue\n", "", "an expert without tokens is a fault"),
+        # subgraphs and functions
+        ("bodies", "            if body.is_exact:\n                raise\n", "            raise\n", "the first hypothesis about the states is the last"),
+        ("bodies", "if not all(body.is_exact for body in call.bodies.values()):", "if not call.bodies:", "states may have other shapes than before"),
+        ("bodies", "if dim_of(before) == dim_of(after) and self._is_free(before) and before != after:", "if before and not after:", "an iteration may change the order of the sizes of a state"),
+        ("bodies", "if (self._is_free(a) or self._is_free(b)) and a != b:", "if dim_of(a) != dim_of(b):", "branches may give sizes in another order"),
+        ("bodies", "            if one.is_row != other.is_row:\n", "            if not name:\n", "one branch alone may give numbers of rows"),
+        ("bodies", "return self._shadowing.get(path, \"\")", "return \"\"", "a body may define a name of a graph around it"),
+        ("bodies", "if _is_dead_branch(walk, node, step):", "if not node.op_type:", "a branch that no run takes is followed"),
+        ("bodies", "                self._follow_states(node, graph, given, body)\n", "", "results of iterations do not follow the states"),
+        ("bodies", "                        is_new = True\n", "                        pass\n", "a branch does not follow the other one"),
+        ("bodies", "            if walk.is_constant(found):  # a", "            if not found:  # a", "a branch returns a constant of the main graph"),
+        ("bodies", "                graph.output[at].name = name\n", "                pass\n", "a body returns the value of the old size"),
+        ("bodies", "return call is not None and call.node is node and inner.graph != self.walk.graph.path", "return call is not None", "a node with bodies requires nothing"),
+        ("bodies", "node.op_type == \"Scan\" and walk.opset < _BY_AXIS", "node.op_type == \"scan\"", "a Scan of opset 8 is followed"),
+        ("bodies", "                walk.dependent.update(given)\n", "", "states do not depend on the size"),
+        ("iterations", "                self.numbers.add(name)\n", "                pass\n", "numbers of iterations are any numbers"),
+        ("iterations", "        if not self.numbers.isdisjoint(sources):\n", "        if not sources:\n", "numbers of iterations are not followed"),
+        ("iterations", " or scalar(fact) != next(values_of([dim], walk.samples.old)):", ":", "any trip count follows the axis that is read"),
+        ("iterations", "return f\"runs {count} times, which may depend on {dim}\"", "return \"\"", "a trip count is a number"),
+        ("iterations", "            return \"compares the number of an iteration with positions in a freed axis\"\n", "            return \"\"\n", "positions are compared with the number of an iteration"),
+        ("iterations", "            if name in names and after not in names:\n", "            if not name:\n", "numbers of rows may end with the first iteration"),
+        ("operand_edits", "for name in (*node.input, *sorted(captured(node))):", "for name in node.input:", "the state of a loop follows its operands alone"),
+        ("walk", "            self.sizes.forget_since(marks[0])\n", "", "sizes of a body are read outside"),
+        ("walk", "            self.rows.forget_since(marks[1])\n", "", "rows of a body are read outside"),
+        ("walk", "                if self.path.steps:\n                    raise Blocked(self.label(node), \"more", "                if not self.path:\n                    raise Blocked(self.label(node), \"more", "in a body a size of 1 may stand in several places"),
+        ("new_values", "self.main.values[name] = from_tensor(tensor, self.model)", "self.environment.values[name] = from_tensor(tensor, self.model)", "constants are those of the present body"),
+        ("driver", "used |= {*node.input, *captured(node)}", "used |= {*node.input}", "constants that bodies read are left out"),
+        ("function_calls", "if not mine or not is_same or not gone.isdisjoint(mine):", "if not mine or not gone.isdisjoint(mine):", "an edited call is a call again"),
+        ("function_calls", "if inner & returned or any(not readers.get(name, set()) <= set(mine) for name in inner):", "if inner & returned:", "a value that others read goes with the call"),
+        ("function_calls", "imports.get(domain) == self.versions.get(domain)", "domain is not None", "functions of any opset are inlined"),
+        ("function_calls", "                copy.name = attribute.name\n", "", "attributes have the names that the call gives them"),
+        ("function_calls", "for name, outer in copied:\n", "for name, outer in copied[:0]:\n", "an output is given once"),
+        ("declared_types", "    if not _has_subgraphs(node):\n        return node\n    copy", "    if node is not original:\n        return node\n    copy", "bodies lose their declared types"),
+        ("declared_types", "        if depends:\n            _clear_numbers(declared)\n", "", "a declared number is right behind any operator"),
+        ("declared_types", "if new.WhichOneof(\"value\") is None and old.HasField(\"dim_value\") and not depends:", "if not new.denotation and not declared:", "a declared number that depends on no size is lost"),
+        ("unknown_shapes", "                    return f\"{start}and the number {number}\"\n", "                    return \"\"\n", "targets fit values of unknown shape"),
+        ("unknown_shapes", "            if held is not None:\n", "            if held is None:\n", "constants fit values of unknown shape"),
     )
 )  # fmt: skip
 

@@ -203,13 +203,6 @@ REFUSED = {
         ("x.1=seq",),
         "node Mul#0 (Mul): requires",
     ),
-    "a Reshape in a branch": (
-        "(float[2,7,4] x, bool c) => (float[2,7,2,2] y) <int64[4] s = {2,7,2,-1}> { y = If(c) <"
-        "then_branch = t () => (float[2,7,2,2] a) { a = Reshape(x, s) }, "
-        "else_branch = e () => (float[2,7,2,2] b) { n = Neg(x) b = Reshape(n, s) }> }",
-        BATCH,
-        "holds a Reshape of an axis of batch",
-    ),
     "a sum that a branch has a constant for": (
         "(float[2,3] x, bool c) => (float[2,3] y) <float[2,3] k = {1,2,3,4,5,6}> { y = If(c) <"
         "then_branch = t () => (float[2,3] a) { a = Add(x, k) }, "
