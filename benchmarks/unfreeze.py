@@ -5,6 +5,8 @@
     python benchmarks/unfreeze.py --python PATH --symbol height width   two sizes at once
     python benchmarks/unfreeze.py --static DIR --size 2 [--exports DIR]     the exporters' own static exports
     python benchmarks/unfreeze.py --python PATH --size 1 --like 3      with a second static file, of that size
+    python benchmarks/unfreeze.py --python PATH --symbol height width --like 37 53      a size for each symbol
+    python benchmarks/unfreeze.py --python PATH --symbol height width --like            those of another binding
 
 Models are the fixtures, and the files of benchmarks/exports.py in `--exports`. Each is made static by the onnxsim of
 `--python` (all input sizes given: those of the first binding of its manifest unless `--size` is), or taken from
@@ -73,6 +75,20 @@ def static_sizes(spec: Any, symbols: Sequence[str], sizes: Sequence[int]) -> dic
         if all(holds(constraint, found) for constraint in spec.constraints):
             return found
     return None
+
+
+def like_sizes(
+    spec: Any, symbols: Sequence[str], old: Mapping[str, int], given: Sequence[int]
+) -> dict[str, int] | None:
+    """The sizes of a second file: those given, else those of the first binding with another size for each symbol.
+
+    A file of one position for a length tells the least, so that a binding without one is preferred.
+    """
+    if given:
+        return {**old, **dict(zip(symbols, [*given, *[given[0]] * (len(symbols) - len(given))], strict=False))}
+    fitting = [b for b in spec.bindings if all(b[each] not in (0, old[each]) for each in symbols)]
+    chosen = next((b for b in fitting if all(b[each] > 1 for each in symbols)), next(iter(fitting), None))
+    return None if chosen is None else {**old, **{each: chosen[each] for each in symbols}}
 
 
 def other_sizes(spec: Any, symbols: Sequence[str], old: Mapping[str, int]) -> Iterator[dict[str, int]]:
@@ -150,7 +166,7 @@ def dims_of(spec: Any, symbols: Sequence[str], sizes: Mapping[str, int], inputs:
 
 def examine(
     name: str, path: str, exports: str, symbols: Sequence[str], given_sizes: Sequence[int], python: str, static: str,
-    like: int,
+    like: Sequence[int] | None,
 ) -> dict[str, Any]:  # fmt: skip
     import numpy as np
     import onnx
@@ -168,8 +184,9 @@ def examine(
     with tempfile.TemporaryDirectory() as directory:
         frozen, other = static or f"{directory}/static.onnx", f"{directory}/other.onnx"
         why = "" if static else make_static(path, frozen, spec, sizes, python)
-        if not why and like:
-            why = make_static(path, other, spec, {**sizes, **dict.fromkeys(symbols, like)}, python)
+        if not why and like is not None:
+            second = like_sizes(spec, symbols, sizes, like)
+            why = "no second size" if second is None else make_static(path, other, spec, second, python)
         why = why or why_not_static(path, frozen, spec, sizes)
         if why:
             return {"verdict": "fails", "why": why}
@@ -178,7 +195,7 @@ def examine(
         if not dims:
             return {"verdict": "no such symbol"}
         try:
-            result = unfreeze(frozen, dims, like=other) if like else unfreeze(frozen, dims)
+            result = unfreeze(frozen, dims, like=None if like is None else other)
         except gather_infer.GatherInferError as error:
             return {"verdict": "refused", "why": f"{type(error).__name__}: {error}"}
         if result.refused:
@@ -242,7 +259,8 @@ def run_child(name: str, path: Path, options: argparse.Namespace) -> dict[str, A
             return {"verdict": "no such file"}
         static = str(file)
     sizes = ",".join(map(str, options.size))
-    words = (name, str(path), exports, ",".join(options.symbol), sizes, options.python, static, str(options.like))
+    like = "-" if options.like is None else ",".join(map(str, options.like))
+    words = (name, str(path), exports, ",".join(options.symbol), sizes, options.python, static, like)
     try:
         done = subprocess.run(
             [sys.executable, __file__, "--child", *words], capture_output=True, text=True, timeout=SECONDS
@@ -258,8 +276,9 @@ def run_child(name: str, path: Path, options: argparse.Namespace) -> dict[str, A
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         name, path, exports, symbols, sizes, python, static, like = sys.argv[2:]
-        numbers = [int(size) for size in sizes.split(",") if size]
-        print(json.dumps(examine(name, path, exports, symbols.split(","), numbers, python, static, int(like))))
+        numbers, others = ([int(size) for size in text.split(",") if size] for text in (sizes, like.strip("-")))
+        second = None if like == "-" else others
+        print(json.dumps(examine(name, path, exports, symbols.split(","), numbers, python, static, second)))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has onnxsim")
@@ -268,7 +287,7 @@ def main() -> None:
     parser.add_argument("--static", type=Path, help="a folder of benchmarks/exports.py --static")
     parser.add_argument("--symbol", nargs="+", default=["batch"])
     parser.add_argument("--size", type=int, nargs="*", default=[], help="of each symbol in the static file")
-    parser.add_argument("--like", type=int, default=0, help="the size of a second static file")
+    parser.add_argument("--like", type=int, nargs="*", help="the sizes of a second static file")
     parser.add_argument("--only", nargs="*", default=["*"], help="patterns of names")
     parser.add_argument("--skip", nargs="*", default=[], help="patterns of names")
     parser.add_argument("--jobs", type=int, default=1)
