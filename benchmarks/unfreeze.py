@@ -6,7 +6,8 @@
     python benchmarks/unfreeze.py --static DIR --size 2 [--exports DIR]     the exporters' own static exports
     python benchmarks/unfreeze.py --python PATH --size 1 --like 3      with a second static file, of that size
     python benchmarks/unfreeze.py --python PATH --symbol height width --like 37 53      a size for each symbol
-    python benchmarks/unfreeze.py --python PATH --symbol height width --like            those of another binding
+    python benchmarks/unfreeze.py --python PATH --symbol height width --like            37 and 53, or another
+                                    binding: the first one with which the model is not refused
 
 Models are the fixtures, and the files of benchmarks/exports.py in `--exports`. Each is made static by the onnxsim of
 `--python` (all input sizes given: those of the first binding of its manifest unless `--size` is), or taken from
@@ -77,18 +78,16 @@ def static_sizes(spec: Any, symbols: Sequence[str], sizes: Sequence[int]) -> dic
     return None
 
 
-def like_sizes(
-    spec: Any, symbols: Sequence[str], old: Mapping[str, int], given: Sequence[int]
-) -> dict[str, int] | None:
-    """The sizes of a second file: those given, else those of the first binding with another size for each symbol.
+def like_sizes(spec: Any, symbols: Sequence[str], old: Mapping[str, int], given: Sequence[int]) -> list[dict[str, int]]:
+    """The sizes of a second file: those given; else two primes, which strides do not divide, and other bindings."""
+    from fixtures.feeds import holds
 
-    A file of one position for a length tells the least, so that a binding without one is preferred.
-    """
     if given:
-        return {**old, **dict(zip(symbols, [*given, *[given[0]] * (len(symbols) - len(given))], strict=False))}
-    fitting = [b for b in spec.bindings if all(b[each] not in (0, old[each]) for each in symbols)]
-    chosen = next((b for b in fitting if all(b[each] > 1 for each in symbols)), next(iter(fitting), None))
-    return None if chosen is None else {**old, **{each: chosen[each] for each in symbols}}
+        return [{**old, **dict(zip(symbols, [*given, *[given[0]] * (len(symbols) - len(given))], strict=False))}]
+    bindings = [dict(zip(symbols, (37, 53), strict=False)), *spec.bindings]
+    found = [{**old, **{each: binding[each] for each in symbols if each in binding}} for binding in bindings]
+    others = [each for each in found if all(each[name] not in (0, 1, old[name]) for name in symbols)]
+    return [each for each in others if all(holds(constraint, each) for constraint in spec.constraints)]
 
 
 def other_sizes(spec: Any, symbols: Sequence[str], old: Mapping[str, int]) -> Iterator[dict[str, int]]:
@@ -184,9 +183,6 @@ def examine(
     with tempfile.TemporaryDirectory() as directory:
         frozen, other = static or f"{directory}/static.onnx", f"{directory}/other.onnx"
         why = "" if static else make_static(path, frozen, spec, sizes, python)
-        if not why and like is not None:
-            second = like_sizes(spec, symbols, sizes, like)
-            why = "no second size" if second is None else make_static(path, other, spec, second, python)
         why = why or why_not_static(path, frozen, spec, sizes)
         if why:
             return {"verdict": "fails", "why": why}
@@ -194,18 +190,28 @@ def examine(
         dims = dims_of(spec, symbols, sizes, inputs)
         if not dims:
             return {"verdict": "no such symbol"}
-        try:
-            result = unfreeze(frozen, dims, like=None if like is None else other)
-        except gather_infer.GatherInferError as error:
-            return {"verdict": "refused", "why": f"{type(error).__name__}: {error}"}
-        if result.refused:
-            by = "rows" if result.blocked is None else "node"
-            return {"verdict": "refused", "why": f"{by}: {result.why_refused}"}
+        result, at_second = None, ""
+        for second in [None] if like is None else like_sizes(spec, symbols, sizes, like):
+            if second is not None:
+                at_second = f"with {', '.join(str(second[symbol]) for symbol in symbols)}; "
+                why = make_static(path, other, spec, second, python)
+                if why:
+                    continue
+            try:
+                result = unfreeze(frozen, dims, like=None if second is None else other)
+            except gather_infer.GatherInferError as error:
+                why = f"{at_second}{type(error).__name__}: {error}"
+                continue
+            if not result.refused:
+                break
+            why = f"{at_second}{'rows' if result.blocked is None else 'node'}: {result.why_refused}"
+        if result is None or result.refused:
+            return {"verdict": "refused", "why": why or "no second size"}
         written = f"{directory}/out.onnx"
         result.save(written)
         found: dict[str, Any] = {
             "verdict": "cut" if result.most else "back",
-            "why": ", ".join(f"{symbol} <= {size}" for symbol, size in result.most.items()),
+            "why": at_second + ", ".join(f"{symbol} <= {size}" for symbol, size in result.most.items()),
             "nodes": [result.before.nodes, result.after.nodes, gather_infer.optimize(path).after.nodes],
         }
         original = session_of(path)
@@ -230,7 +236,7 @@ def examine(
             except REFUSALS as error:
                 if not contract.check(mine):
                     return {**found, "verdict": "wrong", "why": f"at {at}: {error}"[:300]}
-                found |= {"verdict": "narrow", "why": f"not {at}"}
+                found |= {"verdict": "narrow", "why": f"{at_second}not {at}"}
                 continue
             for output, a, b in zip(original.get_outputs(), wanted, got, strict=True):
                 one, two = np.asarray(a), np.asarray(b)

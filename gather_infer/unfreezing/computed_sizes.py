@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ class ComputedSizes:
         self.walk = walk
         self._vectors: dict[Dim, str] = {}
         self._held: dict[Dim, Site] = {}
-        self._positions: dict[Dim, None] = {}
+        self._positions: dict[Dim, tuple[Dim, ...]] = {}
 
     def note(self, name: str) -> None:
         """Remember that a value of the result has some dims."""
@@ -47,16 +47,16 @@ class ComputedSizes:
                 free.append(dim)
         lengths = [dim for dim in free if isinstance(dim, Expr) and not dim.symbols <= self.walk.row_symbols]
         if len(lengths) > 1:
-            self._positions.setdefault(product(lengths))
-            self._positions.setdefault(product(free))
+            self._positions.setdefault(product(lengths), tuple(lengths))
+            self._positions.setdefault(product(free), tuple(free))
 
     def held(self) -> Sequence[Dim]:
         """The dims of values before the present node that depend on a freed size."""
         return tuple(self._held)
 
-    def positions(self) -> Sequence[Dim]:
-        """The numbers of positions in values before the present node that have several lengths."""
-        return tuple(self._positions)
+    def positions(self) -> Mapping[Dim, tuple[Dim, ...]]:
+        """The numbers of positions in values before the present node that have several lengths, and these lengths."""
+        return self._positions
 
     def of_dim(self, dim: Dim) -> str:
         """A vector of one element, the value of a dim. Raises Blocked if it cannot be computed."""

@@ -10,10 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import NodeProto, helper
 
-from gather_infer.symbolic import Dim, symbol
-from gather_infer.unfreezing.size_expressions import dim_of_numbers
+from gather_infer.symbolic import Dim, Expr, symbol
+from gather_infer.unfreezing.axis_factors import dim_of
+from gather_infer.unfreezing.constant_rows import BROADCASTING
+from gather_infer.unfreezing.grids import grid
+from gather_infer.unfreezing.size_expressions import dim_of_numbers, is_both
+from gather_infer.unfreezing.window_masks import masked_windows
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -28,7 +32,21 @@ def explained(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
         return None
     if mine.shape == other.shape:
         return _numbers(walk, mine, other)
-    return _rows(walk, mine, other)
+    return grid(walk, mine, other) or _rows(walk, mine, other)
+
+
+def explained_windows(walk: UnfreezingWalk, node: NodeProto, mine: Array, other: Array) -> str | None:
+    """A table of windows that meets another operand along its one axis of another size, in both models."""
+    axes = [axis for axis in range(mine.ndim) if mine.ndim == other.ndim and mine.shape[axis] != other.shape[axis]]
+    if len(axes) != 1 or node.op_type not in BROADCASTING:
+        return None
+    (axis,) = axes
+    for name in node.input:
+        held = walk.factors.get(name, ())
+        at = axis - mine.ndim + len(held)
+        if at >= 0 and is_both(walk, dim_of(held[at]), mine.shape[axis], other.shape[axis]):
+            return masked_windows(walk, mine, axis, held[at])
+    return None
 
 
 def _numbers(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
@@ -128,6 +146,10 @@ def _part(walk: UnfreezingWalk, large: Array, dims: dict[int, Dim], from_end: li
         step = walk.rows.progression(large, axis)
         if step is not None:
             return walk.rows.numbered(np.take(large, [0], axis), step, axis, rest[axis])
+    if any(
+        isinstance(dim, Expr) and dim.symbols <= walk.image_symbols and len(dim.symbols) > 1 for dim in rest.values()
+    ):
+        return None  # positions of an image are no rows of a table
     found = walk.constant(large, "rows")
     for axis, dim in rest.items():
         most = large.shape[axis]

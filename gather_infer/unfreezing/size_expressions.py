@@ -35,8 +35,12 @@ def is_both(walk: UnfreezingWalk, dim: Dim, mine: int, other: int) -> bool:
 
 
 def distinct(walk: UnfreezingWalk, dims: Iterable[Dim]) -> Iterator[Dim]:
-    """Dims that differ from each other at some other size."""
-    samples = (walk.samples.of_lengths, *walk.samples.others, *walk.samples.larger)
+    """Dims that differ from each other at some other size, of those at which a run does not fail."""
+    samples = [
+        sample
+        for sample in (walk.samples.of_lengths, *walk.samples.others, *walk.samples.larger)
+        if all((next(values_of([whole], sample)) or 0) % number == 0 for whole, number in walk.divided)
+    ]
     seen: set[tuple[int | None, ...]] = set()
     for dim in dims:
         numbers = tuple(number for sample in samples for number in values_of([dim], sample))
