@@ -5,6 +5,9 @@
     python benchmarks/unfreeze.py --python PATH --symbol height width   two sizes at once
     python benchmarks/unfreeze.py --static DIR --size 2 [--exports DIR]     the exporters' own static exports
     python benchmarks/unfreeze.py --python PATH --size 1 --like 3      with a second static file, of that size
+    python benchmarks/unfreeze.py --python PATH --symbol height width --like 37 53      a size for each symbol
+    python benchmarks/unfreeze.py --python PATH --symbol height width --like            37 and 53, or another
+                                    binding: the first one with which the model is not refused
 
 Models are the fixtures, and the files of benchmarks/exports.py in `--exports`. Each is made static by the onnxsim of
 `--python` (all input sizes given: those of the first binding of its manifest unless `--size` is), or taken from
@@ -73,6 +76,18 @@ def static_sizes(spec: Any, symbols: Sequence[str], sizes: Sequence[int]) -> dic
         if all(holds(constraint, found) for constraint in spec.constraints):
             return found
     return None
+
+
+def like_sizes(spec: Any, symbols: Sequence[str], old: Mapping[str, int], given: Sequence[int]) -> list[dict[str, int]]:
+    """The sizes of a second file: those given; else two primes, which strides do not divide, and other bindings."""
+    from fixtures.feeds import holds
+
+    if given:
+        return [{**old, **dict(zip(symbols, [*given, *[given[0]] * (len(symbols) - len(given))], strict=False))}]
+    bindings = [dict(zip(symbols, (37, 53), strict=False)), *spec.bindings]
+    found = [{**old, **{each: binding[each] for each in symbols if each in binding}} for binding in bindings]
+    others = [each for each in found if all(each[name] not in (0, 1, old[name]) for name in symbols)]
+    return [each for each in others if all(holds(constraint, each) for constraint in spec.constraints)]
 
 
 def other_sizes(spec: Any, symbols: Sequence[str], old: Mapping[str, int]) -> Iterator[dict[str, int]]:
@@ -150,7 +165,7 @@ def dims_of(spec: Any, symbols: Sequence[str], sizes: Mapping[str, int], inputs:
 
 def examine(
     name: str, path: str, exports: str, symbols: Sequence[str], given_sizes: Sequence[int], python: str, static: str,
-    like: int,
+    like: Sequence[int] | None,
 ) -> dict[str, Any]:  # fmt: skip
     import numpy as np
     import onnx
@@ -168,8 +183,6 @@ def examine(
     with tempfile.TemporaryDirectory() as directory:
         frozen, other = static or f"{directory}/static.onnx", f"{directory}/other.onnx"
         why = "" if static else make_static(path, frozen, spec, sizes, python)
-        if not why and like:
-            why = make_static(path, other, spec, {**sizes, **dict.fromkeys(symbols, like)}, python)
         why = why or why_not_static(path, frozen, spec, sizes)
         if why:
             return {"verdict": "fails", "why": why}
@@ -177,18 +190,28 @@ def examine(
         dims = dims_of(spec, symbols, sizes, inputs)
         if not dims:
             return {"verdict": "no such symbol"}
-        try:
-            result = unfreeze(frozen, dims, like=other) if like else unfreeze(frozen, dims)
-        except gather_infer.GatherInferError as error:
-            return {"verdict": "refused", "why": f"{type(error).__name__}: {error}"}
-        if result.refused:
-            by = "rows" if result.blocked is None else "node"
-            return {"verdict": "refused", "why": f"{by}: {result.why_refused}"}
+        result, at_second = None, ""
+        for second in [None] if like is None else like_sizes(spec, symbols, sizes, like):
+            if second is not None:
+                at_second = f"with {', '.join(str(second[symbol]) for symbol in symbols)}; "
+                why = make_static(path, other, spec, second, python)
+                if why:
+                    continue
+            try:
+                result = unfreeze(frozen, dims, like=None if second is None else other)
+            except gather_infer.GatherInferError as error:
+                why = f"{at_second}{type(error).__name__}: {error}"
+                continue
+            if not result.refused:
+                break
+            why = f"{at_second}{'rows' if result.blocked is None else 'node'}: {result.why_refused}"
+        if result is None or result.refused:
+            return {"verdict": "refused", "why": why or "no second size"}
         written = f"{directory}/out.onnx"
         result.save(written)
         found: dict[str, Any] = {
             "verdict": "cut" if result.most else "back",
-            "why": ", ".join(f"{symbol} <= {size}" for symbol, size in result.most.items()),
+            "why": at_second + ", ".join(f"{symbol} <= {size}" for symbol, size in result.most.items()),
             "nodes": [result.before.nodes, result.after.nodes, gather_infer.optimize(path).after.nodes],
         }
         original = session_of(path)
@@ -213,7 +236,7 @@ def examine(
             except REFUSALS as error:
                 if not contract.check(mine):
                     return {**found, "verdict": "wrong", "why": f"at {at}: {error}"[:300]}
-                found |= {"verdict": "narrow", "why": f"not {at}"}
+                found |= {"verdict": "narrow", "why": f"{at_second}not {at}"}
                 continue
             for output, a, b in zip(original.get_outputs(), wanted, got, strict=True):
                 one, two = np.asarray(a), np.asarray(b)
@@ -242,7 +265,8 @@ def run_child(name: str, path: Path, options: argparse.Namespace) -> dict[str, A
             return {"verdict": "no such file"}
         static = str(file)
     sizes = ",".join(map(str, options.size))
-    words = (name, str(path), exports, ",".join(options.symbol), sizes, options.python, static, str(options.like))
+    like = "-" if options.like is None else ",".join(map(str, options.like))
+    words = (name, str(path), exports, ",".join(options.symbol), sizes, options.python, static, like)
     try:
         done = subprocess.run(
             [sys.executable, __file__, "--child", *words], capture_output=True, text=True, timeout=SECONDS
@@ -258,8 +282,9 @@ def run_child(name: str, path: Path, options: argparse.Namespace) -> dict[str, A
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         name, path, exports, symbols, sizes, python, static, like = sys.argv[2:]
-        numbers = [int(size) for size in sizes.split(",") if size]
-        print(json.dumps(examine(name, path, exports, symbols.split(","), numbers, python, static, int(like))))
+        numbers, others = ([int(size) for size in text.split(",") if size] for text in (sizes, like.strip("-")))
+        second = None if like == "-" else others
+        print(json.dumps(examine(name, path, exports, symbols.split(","), numbers, python, static, second)))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has onnxsim")
@@ -268,7 +293,7 @@ def main() -> None:
     parser.add_argument("--static", type=Path, help="a folder of benchmarks/exports.py --static")
     parser.add_argument("--symbol", nargs="+", default=["batch"])
     parser.add_argument("--size", type=int, nargs="*", default=[], help="of each symbol in the static file")
-    parser.add_argument("--like", type=int, default=0, help="the size of a second static file")
+    parser.add_argument("--like", type=int, nargs="*", help="the sizes of a second static file")
     parser.add_argument("--only", nargs="*", default=["*"], help="patterns of names")
     parser.add_argument("--skip", nargs="*", default=[], help="patterns of names")
     parser.add_argument("--jobs", type=int, default=1)

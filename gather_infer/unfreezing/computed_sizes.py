@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gather_infer.symbolic import Dim, Expr
+from gather_infer.symbolic import Dim, Expr, product
 from gather_infer.symbolic.normal_form import Atom, FloorDiv, Max, Min
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
@@ -38,6 +38,7 @@ class ComputedSizes:
         self.walk = walk
         self._vectors: dict[Dim, str] = {}
         self._held: dict[Dim, Site] = {}
+        self._positions: dict[Dim, tuple[Dim, ...]] = {}
 
     def mark(self) -> tuple[int, int]:
         """The present state, for `forget_since`."""
@@ -52,13 +53,23 @@ class ComputedSizes:
     def note(self, name: str) -> None:
         """Remember that a value of the result has some dims."""
         fact = self.walk.environment.values.get(name)
+        free: list[Dim] = []
         for axis, dim in enumerate((fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()):
             if is_free(dim, self.walk.freed):
                 self._held.setdefault(dim, Site(name, axis))
+                free.append(dim)
+        lengths = [dim for dim in free if isinstance(dim, Expr) and not dim.symbols <= self.walk.row_symbols]
+        if len(lengths) > 1:
+            self._positions.setdefault(product(lengths), tuple(lengths))
+            self._positions.setdefault(product(free), tuple(free))
 
     def held(self) -> Sequence[Dim]:
         """The dims of values before the present node that depend on a freed size."""
         return tuple(self._held)
+
+    def positions(self) -> Mapping[Dim, tuple[Dim, ...]]:
+        """The numbers of positions in values before the present node that have several lengths, and these lengths."""
+        return self._positions
 
     def of_dim(self, dim: Dim) -> str:
         """A vector of one element, the value of a dim. Raises Blocked if it cannot be computed."""

@@ -17,9 +17,11 @@ from onnx import NodeProto, helper
 from gather_infer.symbolic import Dim, Expr, symbol
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
+from gather_infer.unfreezing.grids import grid_of_pixels
 from gather_infer.unfreezing.position_masks import position_mask, steps_of
 from gather_infer.unfreezing.samples import values_of
 from gather_infer.unfreezing.tables import are_parts, why_not_cut
+from gather_infer.unfreezing.window_masks import masked_windows
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -107,7 +109,8 @@ class ConstantRows:
         walk = self.walk
         free = [place for place, factor in enumerate(factors) if is_free(factor, walk.freed)]
         if len(free) > 1:
-            return self._equal(array, axis, factors, broadcasts)
+            equal = self._equal(array, axis, factors, broadcasts)
+            return equal or masked_windows(walk, array, axis, factors) or grid_of_pixels(walk, array, axis, factors)
         sizes = [size for size in values_of(factors, walk.samples.old) if size is not None]
         if len(free) != 1 or len(sizes) < len(factors) or np.prod(sizes) != array.shape[axis]:
             return None

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from onnx import AttributeProto, ModelProto, NodeProto
+from onnx import AttributeProto, ModelProto, NodeProto, helper
 
 from gather_infer.domains import plain_domain
 from gather_infer.errors import UsageError
@@ -27,6 +27,8 @@ from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.unfreezing.computed_sizes import Site
 
 Array = np.ndarray[Any, Any]
+PADDED: Final = frozenset({"Conv", "QLinearConv", "ConvInteger", "MaxPool", "AveragePool", "LpPool", "Pad"})
+"""Operators whose paddings may follow the size, as numbers or as the attribute `auto_pad`."""
 
 
 class DifferingOperand(NamedTuple):
@@ -45,6 +47,7 @@ class Counterpart:
     sizes       symbol -> the size in the second model
     facts       value of the first model -> its facts in the second
     differing   node of the first model, by its first output -> the constant operands that differ
+    padded      node of the first model, by its first output -> that of the second, if paddings may differ
     equal       the constant operands that are the same, as pairs of a first output and a position
     """
 
@@ -52,6 +55,7 @@ class Counterpart:
     sizes: Mapping[str, int]
     facts: dict[str, Value] = field(default_factory=dict)
     differing: dict[str, list[DifferingOperand]] = field(default_factory=dict)
+    padded: dict[str, NodeProto] = field(default_factory=dict)
     equal: set[tuple[str, int]] = field(default_factory=set)
 
     def shape(self, name: str) -> Shape | None:
@@ -160,6 +164,10 @@ class _Matching:
     def _match_nodes(self, first: NodeProto, second: NodeProto) -> None:
         label = f"node {first.name or first.output[0]} ({first.op_type})"
         held = [{a.name: _plain(a) for a in node.attribute} for node in (first, second)]
+        if first.op_type in PADDED and not plain_domain(first.domain):
+            pads = [[each.pop(name, b"") for name in ("pads", "auto_pad")] for each in held]
+            if first.op_type == "Pad" or pads[0] != pads[1]:
+                self.found.padded[first.output[0]] = self._with_known_pads(second)
         for name in sorted(held[0].keys() | held[1].keys()):
             if held[0].get(name) != held[1].get(name):
                 self._differ(label, f"its attribute {name} differs, which is not edited")
@@ -181,6 +189,20 @@ class _Matching:
             else:
                 found = DifferingOperand(position, arrays[0], arrays[1])
                 self.found.differing.setdefault(first.output[0], []).append(found)
+
+    def _with_known_pads(self, node: NodeProto) -> NodeProto:
+        """The node of the second model; a Pad with its paddings as attributes, for all axes of the data."""
+        pads = self._array(1, node.input[1]) if node.op_type == "Pad" and len(node.input) > 1 else None
+        fact = self.facts.get(node.input[0])
+        if pads is None or not isinstance(fact, SymbolicTensor) or fact.shape is None:
+            return node
+        given = self._array(1, node.input[3]) if len(node.input) > 3 and node.input[3] else None
+        rank = len(fact.shape)
+        axes = list(range(rank)) if given is None else [int(axis) % rank for axis in given.ravel()]
+        numbers = [0] * 2 * rank
+        for at, axis in enumerate(axes):
+            numbers[axis], numbers[axis + rank] = int(pads.flat[at]), int(pads.flat[at + len(axes)])
+        return helper.make_node("Pad", node.input[:1], node.output, pads=numbers)
 
     def _producer(self, which: int, name: str) -> NodeProto | None:
         found = self.producers[which].get(name)

@@ -41,6 +41,7 @@ from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.transposed_rows import Pattern
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
+from gather_infer.unfreezing.window_masks import stage_of_one_window
 from gather_infer.validate import verdicts
 from gather_infer.validate.verdict import Verdict, VerdictKind
 
@@ -201,15 +202,19 @@ def _followed(
     placements: dict[str | Pattern, int] = {}
     sizes: dict[Site, Dim] = {}
 
+    divides_patches = False
+
     def follow(
         places: Mapping[str | Pattern, int], rows: tuple[RepeatedRow, ...]
     ) -> tuple[UnfreezingWalk, Blocked | None]:
+        nonlocal divides_patches
         walks: list[UnfreezingWalk] = []
 
         def begin(interpreter: Interpreter) -> None:
             assert isinstance(interpreter, UnfreezingWalk), "it has this type"
             prepare(interpreter)
             interpreter.placements, interpreter.repeated_rows = places, rows
+            interpreter.divides_patches = divides_patches
             interpreter.unknown = UnknownSizes(interpreter, sizes)
             walks.append(interpreter)
 
@@ -220,7 +225,10 @@ def _followed(
             return follow(places, rows)
         except Blocked as fault:
             return walks[0], walks[0].unknown.fault or fault
-        return walks[0], walks[0].unknown.fault
+        if walks[0].leaves_out_sizes and not divides_patches and walks[0].unknown.fault is None:
+            divides_patches = True
+            return follow(places, rows)
+        return walks[0], walks[0].unknown.fault or stage_of_one_window(walks[0])
 
     trials = MAX_TRIALS
 

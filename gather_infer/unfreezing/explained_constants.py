@@ -7,22 +7,24 @@ two positions, or a part of the larger table, which is right up to the size of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from onnx import helper
+from onnx import NodeProto, helper
 
-from gather_infer.symbolic import Dim, evaluate, product, symbol
+from gather_infer.symbolic import Dim, Expr, symbol
+from gather_infer.unfreezing.axis_factors import dim_of
+from gather_infer.unfreezing.constant_rows import BROADCASTING
+from gather_infer.unfreezing.grids import grid
 from gather_infer.unfreezing.position_masks import position_mask
-from gather_infer.unfreezing.samples import values_of
+from gather_infer.unfreezing.size_expressions import dim_of_numbers, is_both
+from gather_infer.unfreezing.window_masks import masked_windows
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
 
 Array = np.ndarray[Any, Any]
 _MAX_ELEMENTS = 64
-_MAX_SYMBOLS = 3
 
 
 def explained(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
@@ -31,34 +33,21 @@ def explained(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
         return None
     if mine.shape == other.shape:
         return _numbers(walk, mine, other)
-    return _rows(walk, mine, other)
+    return grid(walk, mine, other) or _rows(walk, mine, other)
 
 
-def dim_of_numbers(walk: UnfreezingWalk, mine: int, other: int) -> Dim | None:
-    """The likeliest size that is one number at the old sizes, and another one at those of the counterpart."""
-    if mine == other:
-        return mine
-    return next(_dims(walk, mine, other), None)
-
-
-def _dims(walk: UnfreezingWalk, mine: int, other: int) -> Iterator[Dim]:
-    """Symbols and their multiples, sizes of values, and symbols with a number added."""
-    assert walk.counterpart is not None, "two models are compared"
-    names = list(walk.counterpart.sizes)[:_MAX_SYMBOLS]
-    products = [
-        product([symbol(name) for at, name in enumerate(names) if mask >> at & 1]) for mask in range(1, 1 << len(names))
-    ]
-    pairs = [(dim, evaluate(dim, walk.samples.old), evaluate(dim, walk.samples.other)) for dim in products]
-    for dim, old, new in pairs:
-        if mine % old == 0 and mine // old * new == other:
-            yield mine // old * dim
-    for dim in walk.sizes.held():
-        if [*values_of([dim], walk.samples.old), *values_of([dim], walk.samples.other)] == [mine, other]:
-            yield dim
-    for dim, old, new in pairs:
-        slope, rest = divmod(other - mine, new - old) if new != old else (0, 1)
-        if not rest:
-            yield slope * dim + (mine - slope * old)
+def explained_windows(walk: UnfreezingWalk, node: NodeProto, mine: Array, other: Array) -> str | None:
+    """A table of windows that meets another operand along its one axis of another size, in both models."""
+    axes = [axis for axis in range(mine.ndim) if mine.ndim == other.ndim and mine.shape[axis] != other.shape[axis]]
+    if len(axes) != 1 or node.op_type not in BROADCASTING:
+        return None
+    (axis,) = axes
+    for name in node.input:
+        held = walk.factors.get(name, ())
+        at = axis - mine.ndim + len(held)
+        if at >= 0 and is_both(walk, dim_of(held[at]), mine.shape[axis], other.shape[axis]):
+            return masked_windows(walk, mine, axis, held[at])
+    return None
 
 
 def _numbers(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
@@ -100,6 +89,8 @@ def _linear(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
     if mine.dtype.kind not in "iu" or len(walk.counterpart.sizes) != 1:
         return None
     (name,) = walk.counterpart.sizes
+    if name in walk.image_symbols:
+        return None
     old, new = walk.samples.old[name], walk.samples.other[name]
     slope, rest = np.divmod(other.astype(np.int64) - mine, new - old)
     if rest.any():
@@ -156,6 +147,10 @@ def _part(walk: UnfreezingWalk, large: Array, dims: dict[int, Dim], from_end: li
         step = walk.rows.progression(large, axis)
         if step is not None:
             return walk.rows.numbered(np.take(large, [0], axis), step, axis, rest[axis])
+    if any(
+        isinstance(dim, Expr) and dim.symbols <= walk.image_symbols and len(dim.symbols) > 1 for dim in rest.values()
+    ):
+        return None  # positions of an image are no rows of a table
     found = walk.constant(large, "rows")
     for axis, dim in rest.items():
         most = large.shape[axis]

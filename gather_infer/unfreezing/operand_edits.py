@@ -35,6 +35,7 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
         walk.unknown.resolve(node)
     for edit in (
         _with_reshape_target,
+        _with_whole_target,
         _with_expand_target,
         _with_trip_count,
         _with_other_axes,
@@ -55,7 +56,11 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
     raise Blocked(walk.label(node), "; ".join(filter(None, (problem, walk.rows.why_refused))))
 
 
-def _with_reshape_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+def _with_whole_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    return _with_reshape_target(walk, node, infers=False)
+
+
+def _with_reshape_target(walk: UnfreezingWalk, node: NodeProto, *, infers: bool = True) -> NodeProto | None:
     if node.op_type != "Reshape" or len(node.input) < 2:
         return None
     was = walk.static.get(node.output[0])
@@ -68,15 +73,19 @@ def _with_reshape_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | N
             walk.transposed.add(given)
             node = walk.with_inputs(node, {0: given})
         data = walk.environment.values.get(node.input[0])
-        target = _target(walk, [dim_of(factors) for factors in axes], data, node)
-        return walk.with_inputs(node, {1: target})
+        dims = [dim_of(factors) for factors in axes]
+        return walk.with_inputs(node, {1: _target(walk, dims, data, node, infers)})
     return None
 
 
-def _target(walk: UnfreezingWalk, dims: Sequence[Dim], data: Value | None, node: NodeProto) -> str:
-    """A target for Reshape: 0 for a size that is kept in place, -1 for one other that is no number."""
+def _target(walk: UnfreezingWalk, dims: Sequence[Dim], data: Value | None, node: NodeProto, infers: bool) -> str:
+    """A target for Reshape: 0 for a size that is kept in place, -1 for one other that is no number.
+
+    Where an axis is cut into windows, what is left for a -1 is another expression than the size that it has to be.
+    """
     shape = (data.shape or ()) if isinstance(data, SymbolicTensor) else ()
-    return walk.sizes.reshape_target(dims, shape, keeps=not any(a.name == "allowzero" and a.i for a in node.attribute))
+    keeps = not any(a.name == "allowzero" and a.i for a in node.attribute)
+    return walk.sizes.reshape_target(dims, shape, keeps=keeps, infers=infers)
 
 
 def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:

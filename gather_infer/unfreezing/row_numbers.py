@@ -17,6 +17,7 @@ from gather_infer.symbolic import Dim, Expr, product, symbol
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, is_free
 from gather_infer.unfreezing.result import Blocked
+from gather_infer.unfreezing.rolled_images import rolled
 from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
@@ -97,10 +98,14 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         if step == 1 and old and start in (0, -old) and (end == old or is_last):
             begins.flat[at] = 0
             changed.flat[at] = end if is_last else _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
+        elif old and _is_of_an_image(walk, factors) and (roll := rolled(walk, node, axis % len(axes), old)):
+            begins.flat[at], changed.flat[at] = roll
         elif step == 1 and (part := _part_of_length(walk, product(factors), int(start), int(end))) is not None:
             begins.flat[at], changed.flat[at] = part
         elif not _holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
             pass
+        elif is_last and 0 <= start < step and _is_of_an_image(walk, factors):
+            pass  # each position of a kind: every second row or column
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
             cut = f"[{start}:{'' if end >= 2**31 - 1 else end}{'' if step == 1 else f':{step}'}]"
             raise Blocked(walk.label(node), f"cuts {cut} out of an axis of {product(factors)}")
@@ -143,6 +148,10 @@ def _holds_rows(walk: UnfreezingWalk, dim: Dim) -> bool:
 def _cuts_near_an_end(start: int, end: int, step: int) -> bool:
     """Whether a cut of a length is the same for any length: one position at an end, or all but that one."""
     return step == 1 and (int(start), int(end)) in {(0, 1), (0, -1), (-1, _INT64_MAX), (-1, 2**31 - 1), (1, _INT64_MAX)}
+
+
+def _is_of_an_image(walk: UnfreezingWalk, factors: Factors) -> bool:
+    return all(isinstance(each, Expr) and each.symbols <= walk.image_symbols for each in factors)
 
 
 def _is_source(walk: UnfreezingWalk, node: NodeProto) -> bool:

@@ -72,6 +72,12 @@ class SizeSamples:
         for binding in (self.old, self.other, *self._of_rows):
             binding[name] = size
 
+    def leaves_out(self, any_of: Iterable[Relation]) -> bool:
+        """Whether sizes have to be equal that are not at some sample."""
+        relations = tuple(any_of)
+        is_equation = any(operator == "==" for _, operator, _ in relations)
+        return is_equation and not all(_holds(relations, binding) for binding in self.others)
+
     def broken(self, any_of: Iterable[Relation], *, is_weight: bool = False) -> bool:
         """Whether no relation holds at some sample, although one holds at the old sizes.
 

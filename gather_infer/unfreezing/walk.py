@@ -29,13 +29,15 @@ from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
-from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements, whole
+from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, WindowSize, dim_of, is_free, placements, whole
 from gather_infer.unfreezing.bodies import Bodies
 from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.counterpart import Counterpart
 from gather_infer.unfreezing.counts import Counts
-from gather_infer.unfreezing.explained_constants import explained
+from gather_infer.unfreezing.divisible_sizes import with_divisible_sizes
+from gather_infer.unfreezing.explained_constants import explained, explained_windows
+from gather_infer.unfreezing.explained_paddings import with_explained_paddings
 from gather_infer.unfreezing.new_values import NewValues
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.positions import PositionFacts
@@ -75,6 +77,11 @@ class UnfreezingWalk(NewValues):
     sites    symbol -> an input axis that has it
     factors  the axis factors of values that depend on a freed size
     image_symbols  the symbols of lengths that are sizes of images: a node slides windows over them
+    divisible  copies of values -> axis, and the number that divides it in each run that does not fail
+    divided  sizes, and the numbers that divide them
+    leaves_out_sizes  whether a node requires lengths to be equal that are not at each size, as windows and strides do
+    divides_patches   whether strides have to divide the image, as an earlier walk found that sizes are left out
+    windows  the sizes of the windows that images are cut into
     dependent  the values that are computed from an input with a freed size
     upper_bounds  symbol -> the largest size for which the constants of the file have rows
     row_symbols   the symbols of rows, of which each is computed alone; others are lengths
@@ -106,6 +113,11 @@ class UnfreezingWalk(NewValues):
         self.row_symbols, self.counterpart = frozenset(row_symbols), counterpart
         self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
         self.factors: dict[str, AxisFactors] = {}
+        self.divisible: dict[str, dict[int, int]] = {}
+        self.divided: set[tuple[Dim, int]] = set()
+        self.leaves_out_sizes = False
+        self.divides_patches = False
+        self.windows: set[int] = set()
         self.dependent: set[str] = set()
         self.image_symbols: set[str] = set()
         self.upper_bounds: dict[str, int] = {}
@@ -125,12 +137,13 @@ class UnfreezingWalk(NewValues):
         self.repeated_rows: tuple[RepeatedRow, ...] = ()
         self.candidates: list[RepeatedRow] = []
         self.use_names(names)
-        self._emitted: dict[tuple[object, ...], str] = {}
+        self._emitted: dict[bytes, str] = {}
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
         self._labels: list[str] = []
         self._images: set[Shape] = set()  # sizes of images that the network has before tokens are made images again
         self.readers: dict[str, list[NodeProto]] = {}
+        self._in_file: dict[str, NodeProto] = {}
 
     # the walk
 
@@ -149,7 +162,8 @@ class UnfreezingWalk(NewValues):
         path    in the file
         names   of the values that the subgraph defines in the file
         """
-        kept = self.graph, self.environment, self.static, self.path, self._position, self.placed, self.readers
+        kept = self.graph, self.environment, self.static, self.path, self._position, self.placed
+        read = self.readers, self._in_file
         marks = self.sizes.mark(), self.rows.mark(), len(self._emitted)
         self.enter_graph(environment)
         self.static, self.path = stacked(self.static_scopes.get(path, {}), self.static), path
@@ -157,7 +171,8 @@ class UnfreezingWalk(NewValues):
         try:
             yield self.placed
         finally:
-            self.graph, self.environment, self.static, self.path, self._position, self.placed, self.readers = kept
+            self.graph, self.environment, self.static, self.path, self._position, self.placed = kept
+            self.readers, self._in_file = read
             self.sizes.forget_since(marks[0])
             self.rows.forget_since(marks[1])
             while len(self._emitted) > marks[2]:
@@ -182,6 +197,7 @@ class UnfreezingWalk(NewValues):
         self.factors.update(given)
         order, _, cycle = topological(nodes)
         assert not cycle, "the model is well formed"
+        self._in_file = {name: node for node in nodes for name in node.output}
         for node in nodes:
             for name in node.input:
                 self.readers.setdefault(name, []).append(node)
@@ -196,7 +212,7 @@ class UnfreezingWalk(NewValues):
         outputs = [name for name in node.output if name]
         original = node
         if self.counterpart is not None and not self.path.steps:
-            node = self._with_explained_constants(node, self.counterpart)
+            node = with_explained_paddings(self, self._with_explained_constants(node, self.counterpart))
         node = self._with_repeated_rows(node)
         is_kept = node is original and node.op_type != "Constant" and not self._depends(node)
         if is_kept and self.path.steps:
@@ -211,7 +227,7 @@ class UnfreezingWalk(NewValues):
         why = self.bodies.iterations.problem(node)
         if why:
             raise Blocked(self.label(node), why)
-        changed = with_row_numbers(self, node)
+        changed = with_row_numbers(self, with_divisible_sizes(self, node))
         problem = self.attempt(changed)
         reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
         if problem:
@@ -231,7 +247,9 @@ class UnfreezingWalk(NewValues):
         for position, mine, other in counterpart.differing.get(node.output[0], ()):
             if node.op_type == "Reshape" and position == 1 and node.input[0] in self.factors:
                 continue  # the order of the elements decides
-            found = explained(self, mine, other)
+            if node.op_type == "Pad" and position == 1:
+                continue  # all axes have one explanation
+            found = explained(self, mine, other) or explained_windows(self, node, mine, other)
             if found is None:
                 raise Blocked(
                     self.label(node),
@@ -268,6 +286,10 @@ class UnfreezingWalk(NewValues):
         self.placed.append(Placed(node, self._position, is_new, reason))
         for name in filter(None, node.output):
             self.sizes.note(name)
+            for factor in (factor for axis in self.factors.get(name, ()) for factor in axis):
+                if isinstance(factor, WindowSize) and not is_new:
+                    self.windows.add(int(factor))
+                    self.divided.add((factor.whole, int(factor)))
             fact = self.environment.values.get(name)
             if isinstance(fact, SymbolicTensor) and node.op_type not in ("Reshape", "Flatten"):
                 self._images.add(self._image_of(fact.shape or ()))
@@ -337,14 +359,13 @@ class UnfreezingWalk(NewValues):
         for finding in self.trail.since(mark, Diagnostic):
             if finding.severity is Severity.ERROR:
                 return finding.message
-        for constraint in self.trail.since(mark, Constraint):
-            if self.bodies.has_fitted(node, constraint.node):
-                continue
-            if self._is_broken(node, [(constraint.left, constraint.relation, constraint.right)]):
-                return f"requires {constraint}"
-        for implied in self.trail.since(mark, ImpliedConstraint):
-            if not self.bodies.has_fitted(node, implied.node) and self._is_broken(node, implied.any_of):
-                return f"requires {implied}"
+        required: list[tuple[Constraint | ImpliedConstraint, Sequence[Relation]]] = [
+            (each, [(each.left, each.relation, each.right)]) for each in self.trail.since(mark, Constraint)
+        ]
+        required += [(each, each.any_of) for each in self.trail.since(mark, ImpliedConstraint)]
+        for each, any_of in required:
+            if not self.bodies.has_fitted(node, each.node) and self._is_broken(node, any_of):
+                return f"requires {each}"
         problem = self._inner_problem(node) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
         problem = problem or self.bodies.iterations.problem(node)
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node) or self.counts.problem(node)
@@ -360,6 +381,7 @@ class UnfreezingWalk(NewValues):
             if depends:
                 self.dependent.add(name)
         self.factors.update(self.bodies.factors_of(node))
+        self.leaves_out_sizes |= any(self.samples.leaves_out(any_of) for _, any_of in required)
         return ""
 
     def _is_broken(self, node: NodeProto, any_of: Sequence[Relation]) -> bool:
@@ -425,7 +447,7 @@ class UnfreezingWalk(NewValues):
             return None
         found = [
             self._named(each, shape)
-            for each in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old)
+            for each in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old, self._may_cut)
         ]
         other = self._shape_in_second(node.output[0])
         if other is not None:
@@ -449,6 +471,12 @@ class UnfreezingWalk(NewValues):
                 self.other_places[name] = others
         return found
 
+    def _may_cut(self, dim: Dim) -> bool:
+        """Whether an axis may be cut into windows: one of an image, or any length if a second model has another one."""
+        if not isinstance(dim, Expr) or not dim.symbols.isdisjoint(self.row_symbols):
+            return False
+        return self.counterpart is not None or not dim.symbols.isdisjoint(self.image_symbols)
+
     def _image_of(self, shape: Shape) -> Shape:
         """The axes of a shape from the first length to the last one; () if there is only one."""
         lengths = {name: size for name, size in self.freed.items() if name not in self.row_symbols}
@@ -458,7 +486,7 @@ class UnfreezingWalk(NewValues):
     def _named(self, axes: AxisFactors, shape: Shape) -> AxisFactors:
         """Axis factors with the symbols of the static shape where no freed size is."""
         return tuple(
-            factors if any(is_free(factor, self.freed) for factor in factors) else whole(dim)
+            factors if any(isinstance(f, WindowSize) or is_free(f, self.freed) for f in factors) else whole(dim)
             for factors, dim in zip(axes, shape, strict=True)
         )
 
@@ -493,9 +521,11 @@ class UnfreezingWalk(NewValues):
 
     def _factors_of(self, dim: Dim, inputs: Sequence[str]) -> Factors:
         """The factors of an axis, from an axis of an input with the same dim."""
-        if not is_free(dim, self.freed) or (isinstance(dim, Expr) and dim.is_symbol):
+        if isinstance(dim, Expr) and dim.is_symbol:
             return whole(dim)
         held = (factors for name in inputs for factors in self.factors.get(name, ()) if dim_of(factors) == dim)
+        if isinstance(dim, int):
+            held = (factors for factors in held if any(isinstance(factor, WindowSize) for factor in factors))
         return max(held, key=len, default=whole(dim))
 
     # new nodes and constants
@@ -505,11 +535,12 @@ class UnfreezingWalk(NewValues):
 
         Raises Blocked if it cannot be inferred.
         """
-        key = (op_type, *inputs, *sorted(attributes.items()))
+        node = helper.make_node(op_type, list(inputs), [], **attributes)
+        key = node.SerializeToString(deterministic=True)
         if key in self._emitted:
             return self._emitted[key]
-        name = self.fresh(op_type.lower())
-        node = helper.make_node(op_type, list(inputs), [name], name, **attributes)
+        node.name = name = self.fresh(op_type.lower())
+        node.output.append(name)
         problem = self.attempt(node)
         if problem:
             raise Blocked(self.label(node), problem)
@@ -546,6 +577,9 @@ class UnfreezingWalk(NewValues):
 
     def producer(self, name: str) -> NodeProto | None:
         return self._producers.get(name)
+
+    def producer_in_file(self, name: str) -> NodeProto | None:
+        return self._in_file.get(name)
 
 
 def _elements(array: Array) -> str:

@@ -8,7 +8,7 @@ in many networks. They are attributes, which are not edited: the model is refuse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import NodeProto
 
@@ -24,6 +24,71 @@ if TYPE_CHECKING:
 _POOLING: Final = frozenset({"MaxPool", "AveragePool", "LpPool"})
 _WINDOWED: Final = _POOLING | {"Conv", "ConvTranspose", "QLinearConv", "ConvInteger"}
 _IMAGE_RANK: Final = 4
+_FIRST: Final = 2  # the axis of the first size of an image
+
+
+class Windows(NamedTuple):
+    """Windows along an axis: the positions that one spans, and the stride."""
+
+    size: int
+    stride: int
+
+
+def windows_of(walk: UnfreezingWalk, node: NodeProto, axis: int) -> list[Windows]:
+    """The windows that a node slides over an axis of its data; for a Pad, those of the nodes that read it."""
+    if node.domain not in ("", "ai.onnx"):
+        return []
+    if node.op_type == "Pad":
+        readers = walk.readers.get(node.output[0], ())
+        return [each for reader in readers if reader.op_type != "Pad" for each in windows_of(walk, reader, axis)]
+    if node.op_type not in _WINDOWED or node.op_type == "ConvTranspose" or axis < _FIRST:
+        return []
+    lists = {a.name: list(a.ints) for a in node.attribute if a.ints}
+    weight = walk.static.get(node.input[3 if node.op_type == "QLinearConv" else 1]) if len(node.input) > 1 else None
+    shape = weight.shape if isinstance(weight, SymbolicTensor) else None
+    kernel = lists.get("kernel_shape") or list((shape or ())[_FIRST:])
+    at = axis - _FIRST
+    if at >= len(kernel) or not isinstance(kernel[at], int):
+        return []
+    dilation, stride = (lists.get(name, [1] * len(kernel))[at] for name in ("dilations", "strides"))
+    return [Windows(dilation * (kernel[at] - 1) + 1, stride)]
+
+
+def pads_of(walk: UnfreezingWalk, node: NodeProto, axis: int, shape: Shape) -> tuple[int, int] | None:
+    """The paddings of an axis of data of a shape; None if they are not known, or the axis has none."""
+    auto = next((a.s.decode() for a in node.attribute if a.name == "auto_pad"), "NOTSET")
+    if node.op_type != "Pad" and auto.startswith("SAME"):
+        size, windows = shape[axis], windows_of(walk, node, axis)
+        return same_pads(windows[0], size, auto) if windows and isinstance(size, int) else None
+    numbers, axes = paddings(walk, node)
+    if axis not in axes:
+        is_known = bool(axes) if node.op_type == "Pad" else not numbers and axis >= _FIRST
+        return (0, 0) if is_known else None
+    at = axes.index(axis)
+    return numbers[at], numbers[at + len(axes)]
+
+
+def same_pads(windows: Windows, size: int, name: str) -> tuple[int, int]:
+    """The paddings SAME_UPPER or SAME_LOWER of an axis of a size."""
+    positions = -(-size // windows.stride)
+    total = max((positions - 1) * windows.stride + windows.size - size, 0)
+    less, more = total // 2, total - total // 2
+    return (less, more) if name == "SAME_UPPER" else (more, less)
+
+
+def paddings(walk: UnfreezingWalk, node: NodeProto) -> tuple[list[int], list[int]]:
+    """The paddings of a node, the begins before the ends, and the axes of the data that have one, in this order."""
+    numbers = next((list(a.ints) for a in node.attribute if a.name == "pads"), [])
+    if node.op_type != "Pad" or numbers:
+        first = 0 if node.op_type == "Pad" else _FIRST
+        return numbers, list(range(first, first + len(numbers) // 2))
+    pads = walk.array(node.input[1]) if len(node.input) > 1 else None
+    given = walk.array(node.input[3]) if len(node.input) > 3 and node.input[3] else None
+    rank = len(walk.factors.get(node.input[0], ()))
+    if pads is None or not rank:
+        return [], []
+    axes = list(range(rank)) if given is None else [int(a) % rank for a in given.ravel()]
+    return ([int(pad) for pad in pads.ravel()], axes) if pads.size == 2 * len(axes) else ([], [])
 
 
 def problem_of_window(walk: UnfreezingWalk, node: NodeProto) -> str:
@@ -48,7 +113,7 @@ def problem_of_window(walk: UnfreezingWalk, node: NodeProto) -> str:
         if node.op_type in _POOLING and kernel[axis] == size and size != 1:
             return f"its kernel {kernel[axis]} is the old size of {dim}"
         before, after = pads[axis], pads[axis + len(spatial)]
-        if strides[axis] > 1 and abs(after - before) == 1:
+        if strides[axis] > 1 and abs(after - before) == 1 and not _is_divided(walk, node, axis + _FIRST, strides[axis]):
             return f"pads {before} and {after} before a stride of {strides[axis]}, which may depend on {dim}"
         if _fills_up(walk, dim, before, after):
             return f"pads {before} and {after}, which may fill {dim} up to a multiple"
@@ -68,16 +133,9 @@ def _fills_up(walk: UnfreezingWalk, dim: Expr, before: int, after: int) -> bool:
     return size is None or size % 2 == 0
 
 
-def _is_before_stride(walk: UnfreezingWalk, node: NodeProto, axis: int) -> bool:
-    """Whether a node that reads the result slides a window by more than one along an axis."""
-    strides = (
-        list(a.ints)
-        for reader in walk.readers.get(node.output[0], ())
-        if reader.op_type in _WINDOWED
-        for a in reader.attribute
-        if a.name == "strides"
-    )
-    return any(axis >= 2 and each[axis - 2] > 1 for each in strides)
+def _is_divided(walk: UnfreezingWalk, node: NodeProto, axis: int, stride: int) -> bool:
+    """Whether a run fails unless a stride divides an axis of the data."""
+    return walk.divisible.get(node.input[0], {}).get(axis, 1) % stride == 0
 
 
 def problem_of_pad(walk: UnfreezingWalk, node: NodeProto) -> str:
@@ -85,18 +143,17 @@ def problem_of_pad(walk: UnfreezingWalk, node: NodeProto) -> str:
     if node.op_type != "Pad" or node.domain not in ("", "ai.onnx") or walk.counterpart is not None:
         return ""
     fact = walk.environment.values.get(node.input[0])
-    pads = walk.array(node.input[1]) if len(node.input) > 1 else None
     if not isinstance(fact, SymbolicTensor) or fact.shape is None:
         return ""
-    numbers = next((list(a.ints) for a in node.attribute if a.name == "pads"), [] if pads is None else pads.tolist())
-    given = walk.array(node.input[3]) if len(node.input) > 3 and node.input[3] else None
-    axes = range(len(fact.shape)) if given is None else [int(a) % len(fact.shape) for a in given.ravel()]
+    numbers, axes = paddings(walk, node)
     for at, axis in enumerate(axes):
         dim = fact.shape[axis]
-        if not isinstance(dim, Expr) or not is_free(dim, walk.freed) or len(numbers) != 2 * len(axes):
+        if not isinstance(dim, Expr) or not is_free(dim, walk.freed):
             continue
         before, after = numbers[at], numbers[at + len(axes)]
-        if abs(after - before) == 1 and min(before, after) >= 0 and _is_before_stride(walk, node, axis):
+        strides = [each.stride for each in windows_of(walk, node, axis) if each.stride > 1]
+        is_divided = all(_is_divided(walk, node, axis, stride) for stride in strides)
+        if abs(after - before) == 1 and min(before, after) >= 0 and strides and not is_divided:
             return f"pads {before} and {after} before a stride, which may depend on {dim}"
         if _fills_up(walk, dim, before, after):
             return f"pads {before} and {after}, which may fill {dim} up to a multiple"

@@ -14,18 +14,24 @@ from tests.oracle.source_faults import Fault, FaultTable
 _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
     "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one",
+    "image_networks", "image_pairs",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
     "other_places": ("tests/unfreezing/test_images.py",),
     "unknown_sizes": ("tests/unfreezing/test_images.py",),
-    "windows": ("tests/unfreezing/test_images.py",),
+    "windows": ("tests/unfreezing/test_images.py", "tests/unfreezing/test_image_networks.py"),
     "bodies": ("tests/unfreezing/test_subgraphs.py",),
     "iterations": ("tests/unfreezing/test_subgraphs.py",),
     "function_calls": ("tests/unfreezing/test_functions.py",),
     "declared_types": ("tests/unfreezing/test_declared_types.py",),
     "unknown_shapes": ("tests/unfreezing/test_declared_types.py",),
     "visible_values": ("tests/unfreezing/test_subgraphs.py",),
+    "size_expressions": ("tests/unfreezing/test_image_pairs.py",),
+    **dict.fromkeys(
+        ("divisible_sizes", "explained_paddings", "grids", "rolled_images", "window_masks"),
+        ("tests/unfreezing/test_image_networks.py",),
+    ),
     "counterpart": ("tests/unfreezing/test_like.py",),
     "explained_constants": ("tests/unfreezing/test_like.py",),
     "positions": ("tests/unfreezing/test_lengths.py",),
@@ -55,7 +61,7 @@ FAULTS: Final = tuple(
         ("walk", " and self._image_of(tuple(map(dim_of, found[0]))) not in self._images:", ":", "tokens are not made an image again"),
         ("walk", "return \"\" if is_known else f\"{node.input[0]} has an unknown shape\"", "return \"\"", "data of unknown shape have no freed size"),
         # axis_factors
-        ("axis_factors", "    for factor in reversed([factor for axis in axes for factor in axis]):", "    for factor in [factor for axis in axes for factor in axis]:", "strides grow from the first axis"),
+        ("axis_factors", "    for factor in reversed(joined([factor for axis in axes for factor in axis])):", "    for factor in joined([factor for axis in axes for factor in axis]):", "strides grow from the first axis"),
         ("axis_factors", "and digit.size and size % (digit.stride // strides[axis] * digit.size) == 0", "and size >= digit.size", "a place that cuts a size is one"),
         ("axis_factors", "return not is_alone, axis != beside, is_last, not is_outermost, axis", "return axis", "the first axis that can hold a size does"),
         ("axis_factors", "digit.stride % strides[axis] == 0\n", "True\n", "a size can begin in the middle of an axis"),
@@ -82,11 +88,11 @@ FAULTS: Final = tuple(
         ("unknown_sizes", "self.walk.samples.add_length(name, old)", "pass", "a symbol has no old size"),
         ("unknown_sizes", "            if joined is not None and joined % len(operands[0]) == len(operands[0]) - axis:\n                continue\n", "", "sizes that are joined are equal"),
         ("unknown_sizes", "in zip(mine, its, strict=True)", "in zip(mine, reversed(its), strict=True)", "the sizes of tokens are exchanged"),
-        ("driver", "return walks[0], walks[0].unknown.fault\n\n", "return walks[0], None\n\n", "sizes of a Resize may be unknown"),
+        ("driver", "return walks[0], walks[0].unknown.fault or stage_of_one_window(walks[0])\n\n", "return walks[0], stage_of_one_window(walks[0])\n\n", "sizes of a Resize may be unknown"),
         # operand_edits
         ("operand_edits", "            again = with_row_numbers(walk, changed)\n", "            again = changed\n", "an edited node needs no row numbers"),
         ("operand_edits", "        if is_free(data.shape[-axis], walk.freed):\n", "        if not data.shape:\n", "an Expand keeps the old size"),
-        ("operand_edits", "keeps=not any(a.name == \"allowzero\" and a.i for a in node.attribute)", "keeps=True", "a 0 keeps a size where allowzero is 1"),
+        ("operand_edits", "keeps = not any(a.name == \"allowzero\" and a.i for a in node.attribute)", "keeps = True", "a 0 keeps a size where allowzero is 1"),
         ("operand_edits", "                continue  # a weight\n", "                pass\n", "weights of a MatMul are edited"),
         ("operand_edits", "            continue  # it is not the size\n", "            pass\n", "constants that are equal in both models are edited"),
         # row_numbers
@@ -122,7 +128,7 @@ FAULTS: Final = tuple(
         ("explained_constants", "start, end = (most - dim, most) if axis in from_end else (0, dim)", "start, end = (0, dim)", "a table is read from its begin"),
         ("explained_constants", "if np.array_equal(part, small):", "if part.size:", "the smaller table need not be a part of the larger one"),
         ("windows", "if node.op_type in _POOLING and kernel[axis] == size and size != 1:", "if node.op_type in _POOLING and kernel[axis] > size:", "a kernel of the whole image is a number"),
-        ("windows", "if strides[axis] > 1 and abs(after - before) == 1:", "if strides[axis] > 1 and abs(after - before) == 9:", "paddings are numbers"),
+        ("windows", "if strides[axis] > 1 and abs(after - before) == 1 and", "if strides[axis] > 1 and abs(after - before) == 9 and", "paddings are numbers"),
         ("windows", "    if len(fitting) != 1:\n        return None\n", "    fitting = {dim for dim in fitting if dim.is_symbol}\n    if not fitting:\n        return None\n", "the size of the input that fits is that of a Resize"),
         ("windows", "        if after == 1:  # it", "        if after == 0:  # it", "a size of 1 is that of the features it is added to"),
         ("windows", "return dim if dim.is_symbol else None", "return dim", "a size behind a stride is that of a Resize"),
@@ -215,6 +221,28 @@ FAULTS: Final = tuple(
         ("declared_types", "if new.WhichOneof(\"value\") is None and old.HasField(\"dim_value\") and not depends:", "if not new.denotation and not declared:", "a declared number that depends on no size is lost"),
         ("unknown_shapes", "                    return f\"{start}and the number {number}\"\n", "                    return \"\"\n", "targets fit values of unknown shape"),
         ("unknown_shapes", "            if held is not None:\n", "            if held is None:\n", "constants fit values of unknown shape"),
+        # images: windows, paddings and coordinates
+        ("size_expressions", "return fitting[0] if len(fitting) == 1 else None", "return fitting[0]", "the first of several sizes is taken"),
+        ("size_expressions", "    if not walk.image_symbols.isdisjoint(names):\n        return\n", "", "numbers are added to the size of an image"),
+        ("axis_factors", "        found.append([_Digit(part, count, low)])\n        if low", "        found.append([_Digit(part, count, low)])\n        break\n        if low", "windows have one reading"),
+        ("axis_factors", "if isinstance(factor, WindowSize) and found and found[-1] == factor.outer:", "if isinstance(factor, WindowSize) and found:", "windows of any axis are joined"),
+        ("divisible_sizes", "        if is_patch or _is_like_same(each, pads, sizes[0]):\n            return each.stride\n", "        if is_patch:\n            return each.stride\n        if _is_like_same(each, pads, sizes[0]):\n            walk.divisible[node.input[0]] = {axis: each.stride}\n", "paddings SAME need no size that the stride divides"),
+        ("divisible_sizes", "is_patch = walk.divides_patches and", "is_patch = False and", "patches may cut the image in a network that leaves out sizes"),
+        ("divisible_sizes", "        if any(size is None or size % each.stride for size in sizes):\n            continue\n", "", "a stride that does not divide the old size has to divide others"),
+        ("windows", "return (less, more) if name == \"SAME_UPPER\" else (more, less)", "return (less, more)", "SAME_LOWER is SAME_UPPER"),
+        ("explained_paddings", "    if len(fitting) != 1:\n        raise Blocked(walk.label(node), _texts(walk, axes, fitting))\n", "    if not fitting:\n        raise Blocked(walk.label(node), _texts(walk, axes, fitting))\n", "the smallest multiple is taken"),
+        ("explained_paddings", "fills = {at: -axes[at].dim % fitting[0] for at in spatial}", "fills = {at: axes[at].pads[0][1] - numbers[at][1] for at in spatial}", "what fills is a number"),
+        ("explained_paddings", "if node.op_type != \"Pad\" and all(_is_same(axis, name) for axis in spatial):", "if node.op_type != \"Pad\":", "all paddings are SAME"),
+        ("explained_paddings", "    if all(axis.pads[0] == axis.pads[1] for axis in axes):\n", "    if axes:\n", "paddings of the second model do not matter"),
+        ("grids", "                if is_both(walk, int(count) * dim, *sizes):\n", "                if False:\n", "steps are numbers"),
+        ("grids", "        if not step.any() or not set(np.unique(np.abs(step)).tolist()) <= counts | {0}:\n            return None\n", "", "any steps of one file are numbers"),
+        ("grids", "    return found if np.array_equal(_values(found, table.shape, places), table) else None", "    return found", "all tables are grids"),
+        ("rolled_images", "steps = begin if begin * _QUARTER <= old else", "steps = begin if begin <= old else", "a roll by half of an image is one by a number"),
+        ("rolled_images", "else begin - old if (old - begin) * _QUARTER <= old else None", "else begin", "a roll back is one by a number from the begin"),
+        ("window_masks", "or min(sizes[place] for place in free) < _LEAST", "or False", "two rows of windows tell the last one"),
+        ("window_masks", " or not _is_of_shifted_windows(ends, axes):", ":", "any table whose last windows differ is a mask"),
+        ("window_masks", "    others = walk.emit(\"Sub\", [walk.sizes.of_dim(dim), walk.constant(np.array([2], np.int64))])\n    zeros = walk.emit(\"ConstantOfShape\", [others], value=numpy_helper.from_array(np.array([0], np.int64)))\n    return walk.emit(\"Concat\", [zeros, walk.constant(np.array([0, 1], np.int64))], axis=0)\n", "    others = walk.emit(\"Sub\", [walk.sizes.of_dim(dim), walk.constant(np.array([1], np.int64))])\n    zeros = walk.emit(\"ConstantOfShape\", [others], value=numpy_helper.from_array(np.array([0], np.int64)))\n    return walk.emit(\"Concat\", [zeros, walk.constant(np.array([1], np.int64))], axis=0)\n", "one window is shifted"),
+        ("window_masks", "        if len(images) > 1 and not is_cut and", "        if len(images) > 9 and not is_cut and", "a later image of one window has no others"),
     )
 )  # fmt: skip
 

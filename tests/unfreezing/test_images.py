@@ -124,7 +124,7 @@ REFUSED = {
         "its kernel 4 is the old size of height",
     ),
     "paddings of a stride that may depend on the size": (
-        "(float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,3,3] w = {1,1,1,1,1,1,1,1,1}> "
+        "(float[1,1,5,5] x) => (float[1,1,2,2] y) <float[1,1,3,3] w = {1,1,1,1,1,1,1,1,1}> "
         "{ y = Conv<strides=[2,2], pads=[0,0,1,1]>(x, w) }",
         ("x.2=height", "x.3=width"),
         "pads 0 and 1 before a stride of 2",
@@ -194,7 +194,7 @@ REFUSED = {
         "node Resize#1 (Resize): axis 2 of its sizes is 2",
     ),
     "a Pad before a stride that may depend on the size": (
-        "(float[1,1,4,4] x) => (float[1,1,2,2] y) <int64[4] p = {0,0,1,1}, float z = {0}, int64[2] a = {2,3}> "
+        "(float[1,1,5,5] x) => (float[1,1,2,2] y) <int64[4] p = {0,0,1,1}, float z = {0}, int64[2] a = {2,3}> "
         "{ q = Pad(x, p, z, a) y = MaxPool<kernel_shape=[3,3], strides=[2,2]>(q) }",
         IMAGE,
         "pads 0 and 1 before a stride, which may depend on height",

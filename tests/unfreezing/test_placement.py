@@ -100,4 +100,4 @@ def test_a_declared_size_of_an_unknown_operator_is_not_believed() -> None:
     )
     proto.opset_import.add(domain="org.example", version=1)
     result = unfreeze(proto, BATCH, verify=False)
-    assert result.why_refused == "node Reshape#1 (Reshape): t has an unknown shape"
+    assert result.why_refused == "node Reshape#1 (Reshape): reads t, whose shape is not known, and the number 2"

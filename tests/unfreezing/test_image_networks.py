@@ -1,0 +1,351 @@
+"""`unfreeze` of networks over images: each is built at any size, and the result is run beside the network of that size.
+
+One file at one size, and two files at two: windows, shifted and with masks, paddings, coordinates. Sizes are odd,
+prime, different, and smaller than the old ones. What the files do not tell is excluded by the contract, and a run fails
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from gather_infer import UsageError, contract_of, diff, unfreeze
+from tests.unfreezing.cases import run
+
+Size = tuple[int, int]
+IMAGE = ("x.2=height", "x.3=width")
+
+
+class Network:
+    """A model with one input x of an image, built node by node; constants are arrays."""
+
+    def __init__(self, height: int, width: int, channels: int = 2) -> None:
+        self.size = (height, width)
+        self.channels = channels
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def __call__(self, op: str, *inputs: Any, **attributes: Any) -> str:
+        names = [each if isinstance(each, str) else self.constant(np.asarray(each)) for each in inputs]
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, names, [name], name, **attributes))
+        return name
+
+    def constant(self, array: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def model(self) -> ModelProto:
+        self.nodes[-1].output[0] = "y"
+        given = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, self.channels, *self.size))
+        result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+        graph = helper.make_graph(self.nodes, "g", [given], [result], self.constants)
+        found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+        inferred = onnx.shape_inference.infer_shapes(found)
+        del inferred.graph.value_info[:]
+        return inferred
+
+
+WEIGHT = np.arange(1, 2 * 2 * 3 * 3 + 1, dtype=np.float32).reshape(2, 2, 3, 3) / 16
+SMALL = np.arange(1, 2 * 2 * 2 * 2 + 1, dtype=np.float32).reshape(2, 2, 2, 2) / 16
+
+
+def ints(*numbers: int) -> Any:
+    return np.array(numbers, np.int64)
+
+
+def windows(
+    height: int, width: int, *, window: int = 2, shift: int = 0, table: bool = True, patch: int = 2, pads: bool = True
+) -> ModelProto:
+    """Attention in windows of an image of patches, shifted with masks, as Swin has it, with learned numbers per pair.
+
+    The image is filled up to patches and windows, as far as `pads`.
+    """
+    net = Network(height, width)
+    value = "x"
+    fill = [-height % patch, -width % patch]
+    if any(fill) and pads:
+        value = net("Pad", value, ints(0, 0, 0, 0, 0, 0, *fill))
+    value = net("Conv", value, SMALL[:, :, :patch, :patch], strides=[patch] * 2)
+    rows, columns = (((size + patch - 1) if pads else size) // patch for size in (height, width))
+    whole = [rows, columns]
+    if pads and (rows % window or columns % window):
+        whole = [rows + -rows % window, columns + -columns % window]
+        value = net("Pad", value, ints(0, 0, 0, 0, 0, 0, whole[0] - rows, whole[1] - columns))
+    high, wide = whole[0] // window, whole[1] // window
+    shifts = shift if min(whole) > window else 0
+    value = net("Transpose", value, perm=[0, 2, 3, 1])
+    if shifts:
+        value = rolled(net, value, shifts)
+    cut = net("Reshape", value, ints(1, high, window, wide, window, 2))
+    tokens = net("Reshape", net("Transpose", cut, perm=[0, 1, 3, 2, 4, 5]), ints(-1, window * window, 2))
+    scores = net("MatMul", tokens, net("Transpose", tokens, perm=[0, 2, 1]))
+    added = np.arange(window**4, dtype=np.float32).reshape(1, window**2, window**2) / 8 if table else None
+    if shifts:
+        masks = mask(whole, window, shifts)
+        added = masks if added is None else added + masks
+    if added is not None:
+        scores = net("Add", scores, added.astype(np.float32))
+    value = net("MatMul", net("Softmax", scores, axis=-1), tokens)
+    value = net("Transpose", net("Reshape", value, ints(1, high, wide, window, window, 2)), perm=[0, 1, 3, 2, 4, 5])
+    value = net("Reshape", value, ints(1, *whole, 2))
+    if shifts:
+        value = rolled(net, value, -shifts)
+    if whole != [rows, columns]:
+        value = net("Slice", value, ints(0, 0), ints(rows, columns), ints(1, 2))
+    net("Neg", value)
+    return net.model()
+
+
+def rolled(net: Network, value: str, shift: int) -> str:
+    for axis in (1, 2):
+        end, begin = ints(shift), ints(np.iinfo(np.int64).max)
+        parts = [net("Slice", value, end, begin, ints(axis)), net("Slice", value, ints(0), end, ints(axis))]
+        value = net("Concat", *parts, axis=axis)
+    return value
+
+
+def mask(whole: Sequence[int], window: int, shift: int) -> Any:
+    """The masks of Swin: positions of other regions of the rolled image are masked."""
+    numbers = np.zeros(whole)
+    for at, rows in enumerate((slice(0, -window), slice(-window, -shift), slice(-shift, None))):
+        for also, columns in enumerate((slice(0, -window), slice(-window, -shift), slice(-shift, None))):
+            numbers[rows, columns] = 3 * at + also
+    high, wide = (size // window for size in whole)
+    regions = numbers.reshape(high, window, wide, window).transpose(0, 2, 1, 3).reshape(-1, window * window)
+    return np.where(regions[:, None, :] != regions[:, :, None], -100.0, 0.0)
+
+
+def strided(height: int, width: int, *, pads: str = "SAME_UPPER", separate: bool = False) -> ModelProto:
+    """A Conv with a stride of 2: with the padding SAME, or with numbers, also as a Pad before it."""
+    net = Network(height, width)
+    numbers = [0, 0, 1, 1]
+    if pads != "NUMBERS":
+        totals = [max((-(-size // 2) - 1) * 2 + 3 - size, 0) for size in (height, width)]
+        less, more = [total // 2 for total in totals], [total - total // 2 for total in totals]
+        numbers = [*less, *more] if pads == "SAME_UPPER" else [*more, *less]
+    if separate:
+        value = net("Pad", "x", ints(0, 0, *numbers[:2], 0, 0, *numbers[2:]))
+        net("Conv", value, WEIGHT, strides=[2, 2])
+    else:
+        net("Conv", "x", WEIGHT, strides=[2, 2], pads=numbers)
+    return net.model()
+
+
+def filled(height: int, width: int, *, multiple: int = 4, fused: bool = True) -> ModelProto:
+    """An image that is filled up to a multiple, halved, doubled, and cut to its size."""
+    net = Network(height, width)
+    fill = [-height % multiple, -width % multiple]
+    if fused:
+        value = net("Conv", "x", WEIGHT, pads=[1, 1, 1 + fill[0], 1 + fill[1]])
+    else:
+        value = net("Conv", net("Pad", "x", ints(0, 0, 0, 0, 0, 0, *fill)), WEIGHT, pads=[1, 1, 1, 1])
+    half = net("MaxPool", value, kernel_shape=[2, 2], strides=[2, 2])
+    value = net("Add", value, net("ConvTranspose", half, SMALL, strides=[2, 2]))
+    net("Slice", value, ints(0, 0), ints(height, width), ints(2, 3))
+    return net.model()
+
+
+def halved_twice(height: int, width: int) -> ModelProto:
+    """An image that is filled up to a multiple of 4, halved twice, and doubled: a file at a multiple has no padding."""
+    net = Network(height, width)
+    value = net("Pad", "x", ints(0, 0, 0, 0, 0, 0, *fill)) if any(fill := [-height % 4, -width % 4]) else "x"
+    half = net("MaxPool", net("Conv", value, WEIGHT, pads=[1] * 4), kernel_shape=[2, 2], strides=[2, 2])
+    quarter = net("MaxPool", half, kernel_shape=[2, 2], strides=[2, 2])
+    net("GlobalAveragePool", net("Add", half, net("ConvTranspose", quarter, SMALL, strides=[2, 2])))
+    return net.model()
+
+
+def coordinates(height: int, width: int, *, divides: bool = False, stride: int = 4) -> ModelProto:
+    """Features with the coordinates of their centres: steps of the stride, or of the size divided by the number."""
+    net = Network(height, width)
+    value = net("Conv", "x", WEIGHT, strides=[stride] * 2, pads=[1] * 4)
+    rows, columns = ((size - 1) // stride + 1 for size in (height, width))
+    steps = (height / rows, width / columns) if divides else (stride, stride)
+    y, x = np.meshgrid((np.arange(rows) + 0.5) * steps[0], (np.arange(columns) + 0.5) * steps[1], indexing="ij")
+    value = net("Transpose", net("Reshape", value, ints(1, 2, rows * columns)), perm=[0, 2, 1])
+    net("Add", value, np.stack([x, y], -1).reshape(1, -1, 2).astype(np.float32))
+    return net.model()
+
+
+def grid_attention(height: int, width: int, *, count: int = 2) -> ModelProto:
+    """Attention between positions of the same place in a number of windows, as MaxViT has it."""
+    net = Network(height, width)
+    value = net("Transpose", net("Conv", "x", WEIGHT, pads=[1] * 4), perm=[0, 2, 3, 1])
+    cut = net("Reshape", value, ints(1, count, height // count, count, width // count, 2))
+    tokens = net("Reshape", net("Transpose", cut, perm=[0, 2, 4, 1, 3, 5]), ints(-1, count * count, 2))
+    scores = net("MatMul", tokens, net("Transpose", tokens, perm=[0, 2, 1]))
+    scores = net("Add", scores, np.arange(count**4, dtype=np.float32).reshape(1, count**2, count**2) / 8)
+    value = net("MatMul", net("Softmax", scores, axis=-1), tokens)
+    value = net("Reshape", value, ints(1, height // count, width // count, count, count, 2))
+    net("Reshape", net("Transpose", value, perm=[0, 3, 1, 4, 2, 5]), ints(1, height, width, 2))
+    return net.model()
+
+
+def half_rolled(height: int, width: int) -> ModelProto:
+    """An image rolled by half of its height, as the centre of a Fourier transform is."""
+    net = Network(height, width)
+    value, half, end = net("Conv", "x", WEIGHT, pads=[1] * 4), ints(height // 2), ints(np.iinfo(np.int64).max)
+    parts = [net("Slice", value, half, end, ints(2)), net("Slice", value, ints(0), half, ints(2))]
+    net("Concat", *parts, axis=2)
+    return net.model()
+
+
+def two_stages(height: int, width: int) -> ModelProto:
+    """Windows of 2 with learned numbers, and behind a stride of 4 windows of 2 without any."""
+    net = Network(height, width)
+    value = net("Conv", "x", WEIGHT, pads=[1] * 4)
+    for stage, (rows, columns) in enumerate(((height, width), (height // 4, width // 4))):
+        cut = net("Reshape", value, ints(1, 2, rows // 2, 2, columns // 2, 2))
+        tokens = net("Reshape", net("Transpose", cut, perm=[0, 2, 4, 3, 5, 1]), ints(-1, 4, 2))
+        if rows // 2 == 1:
+            tokens = net("Reshape", net("Transpose", value, perm=[0, 2, 3, 1]), ints(1, rows * columns, 2))
+        scores = net("MatMul", tokens, net("Transpose", tokens, perm=[0, 2, 1]))
+        if not stage:
+            scores = net("Add", scores, np.arange(16, dtype=np.float32).reshape(1, 4, 4) / 8)
+        value = net("MatMul", net("Softmax", scores, axis=-1), tokens)
+        value = net("Reshape", value, ints(1, rows // 2, columns // 2, 2, 2, 2))
+        value = net("Reshape", net("Transpose", value, perm=[0, 5, 1, 3, 2, 4]), ints(1, 2, rows, columns))
+        if not stage:
+            value = net("Conv", value, SMALL, strides=[4, 4])
+    net("Neg", value)
+    return net.model()
+
+
+class Case(NamedTuple):
+    """A network, the sizes of its files, and those at which it is run.
+
+    equal   sizes at which the result is right        narrow   those that its contract excludes
+    """
+
+    build: Callable[..., ModelProto]
+    options: dict[str, Any]
+    sizes: tuple[Size, ...]
+    equal: tuple[Size, ...]
+    narrow: tuple[Size, ...] = ()
+
+
+ODD = ((5, 7), (7, 5), (13, 11), (3, 4), (2, 3), (1, 1))
+CASES = {
+    "windows": Case(windows, {}, ((12, 20),), ((12, 20), (20, 12), (8, 8), (4, 16), (28, 44)), ((13, 20), (12, 22))),
+    "windows of 3": Case(windows, {"window": 3}, ((18, 24),), ((18, 24), (12, 12), (6, 30)), ((17, 24), (16, 24))),
+    "shifted windows": Case(
+        windows, {"shift": 1}, ((12, 20),), ((12, 20), (20, 12), (8, 8), (28, 44), (8, 16)),
+        ((13, 20), (12, 22), (4, 8), (8, 4), (4, 4)),
+    ),
+    "shifted windows of 4": Case(
+        windows, {"shift": 2, "window": 4}, ((24, 32),), ((24, 32), (16, 16), (32, 24), (40, 16)), ((8, 16), (24, 28))
+    ),
+    "a number of windows": Case(grid_attention, {}, ((12, 20),), ((12, 20), (8, 6), (2, 4), (26, 22)), ((13, 20),)),
+    "a stride with the padding SAME": Case(
+        strided, {}, ((8, 12),), ((8, 12), (12, 8), (2, 4), (26, 22), (10, 14)), ((7, 12), (8, 13), (1, 1))
+    ),
+    "a stride with the padding SAME_LOWER": Case(
+        strided, {"pads": "SAME_LOWER"}, ((8, 12),), ((8, 12), (2, 4), (26, 22)), ((7, 12), (8, 13))
+    ),
+    "a stride with paddings of numbers": Case(
+        strided, {"pads": "NUMBERS"}, ((8, 12),), ((8, 12), (12, 8), (2, 4), (26, 22)), ((7, 12), (8, 13))
+    ),
+    "a Pad before a stride": Case(
+        strided, {"separate": True}, ((8, 12),), ((8, 12), (12, 8), (2, 4), (26, 22)), ((7, 12), (8, 13))
+    ),
+    "coordinates in steps of a stride": Case(
+        coordinates, {}, ((12, 20),), ((12, 20), (20, 12), (4, 8), (28, 44)), ((13, 20), (11, 7))
+    ),
+    "coordinates in steps of the size": Case(
+        coordinates, {"divides": True}, ((12, 20),), ((12, 20), (20, 12), (4, 8), (28, 44)), ((13, 20), (11, 7))
+    ),
+    "strides before an image is added to a smaller one": Case(
+        halved_twice, {}, ((12, 8),), ((12, 8), (8, 8), (4, 16), (28, 20)), ((13, 8), (12, 9), (10, 8))
+    ),
+    "SAME, and a second size": Case(strided, {}, ((8, 12), (7, 9)), ((8, 12), (7, 9), *ODD, (26, 23))),
+    "SAME_LOWER, and a second size": Case(
+        strided, {"pads": "SAME_LOWER"}, ((7, 9), (8, 12)), ((8, 12), (7, 9), *ODD, (26, 23))
+    ),
+    "paddings of numbers, and an odd size": Case(
+        strided, {"pads": "NUMBERS"}, ((8, 12), (7, 9)), ((8, 12), (7, 9), *ODD[:-1], (26, 23))
+    ),
+    "SAME or numbers, at two even sizes": Case(
+        strided, {}, ((8, 12), (6, 10)), ((8, 12), (6, 10), (2, 4), (26, 22)), ((7, 12), (8, 13))
+    ),
+    "filled up to a multiple of 4, as paddings of a Conv": Case(
+        filled, {}, ((9, 14), (7, 5)), ((9, 14), (7, 5), *ODD, (8, 8), (16, 10), (23, 30))
+    ),
+    "filled up to a multiple of 4, by a Pad": Case(
+        filled, {"fused": False}, ((9, 14), (7, 5)), ((9, 14), (7, 5), *ODD, (8, 8), (16, 10), (23, 30))
+    ),
+    "windows filled up, and a second size": Case(
+        windows, {"patch": 1, "window": 4}, ((9, 14), (7, 5)), ((9, 14), (7, 5), (13, 11), (8, 8), (23, 30), (3, 2)),
+    ),
+    "shifted windows, and a second size": Case(
+        windows, {"shift": 1}, ((16, 12), (20, 32)), ((16, 12), (20, 32), (8, 8), (28, 44)), ((13, 20), (4, 8), (4, 4)),
+    ),
+    "coordinates in steps of a stride, and an odd size": Case(
+        coordinates, {}, ((12, 20), (13, 22)), ((12, 20), (13, 22), (5, 7), (4, 8), (11, 7), (28, 44))
+    ),
+    "coordinates in steps, at two sizes that the stride divides": Case(
+        coordinates, {"divides": True}, ((12, 20), (16, 8)), ((12, 20), (16, 8), (4, 8), (28, 44)), ((13, 20), (11, 7))
+    ),
+}  # fmt: skip
+REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, ...], str]] = {
+    "half of an image rolled": (half_rolled, {}, ((12, 20),), "cuts [6:"),
+    "a later stage of one window": (two_stages, {}, ((8, 8),), "may be one window"),
+    "windows that may be a number of windows": (windows, {"table": False}, ((12, 20),), "can hold a size of 1"),
+    "a mask of two rows of windows": (windows, {"shift": 1}, ((8, 20),), "requires"),
+    "a Pad up to windows": (windows, {"window": 4}, ((12, 20),), "may fill"),
+    "a Conv that fills": (filled, {}, ((9, 14),), "may fill"),
+    "fills up to 4 or to 8": (filled, {"multiple": 4}, ((13, 14), (15, 16)), "multiples of 4 and"),
+    "coordinates in steps of the size at odd sizes": (coordinates, {"divides": True}, ((13, 22),), "requires"),
+    "such coordinates at two sizes": (coordinates, {"divides": True}, ((13, 22), (14, 19)), "which no rule explains"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_result_is_the_network_of_each_size(name: str) -> None:
+    case = CASES[name]
+    files = [case.build(*size, **case.options) for size in case.sizes]
+    result = unfreeze(files[0], IMAGE, like=files[1] if len(files) > 1 else None)
+    assert not result.refused, result.why_refused
+    contract = contract_of(result.proto).contract
+    for size in (*case.equal, *case.narrow):
+        feeds = {"x": np.random.default_rng(size).standard_normal((1, 2, *size)).astype(np.float32)}
+        assert bool(contract.check(feeds)) == (size in case.narrow), size
+        if size in case.narrow:
+            with pytest.raises(Exception, match="node"):  # each error of onnxruntime has a class of its own
+                run(result.proto, feeds)
+            continue
+        (wanted,), (found,) = run(case.build(*size, **case.options), feeds), run(result.proto, feeds)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    given = (result.freed, result.like_sizes)
+    for file, sizes in zip(files, given, strict=False):
+        assert str(diff(file, result.proto, dims=sizes, details=False).verdict) in ("proved", "runs")
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_files_do_not_tell_is_refused(name: str) -> None:
+    build, options, sizes, reason = REFUSED[name]
+    files = [build(*size, **options) for size in sizes]
+    result = unfreeze(files[0], IMAGE, like=files[1] if len(files) > 1 else None)
+    assert result.refused and reason in result.why_refused, result.why_refused
+
+
+def test_a_padding_in_one_of_two_files() -> None:
+    """A simplifier removes a Pad of 0."""
+    with pytest.raises(UsageError, match="is not the same graph at another size"):
+        unfreeze(filled(9, 14, fused=False), IMAGE, like=filled(12, 8, fused=False).__class__.FromString(_no_pad()))
+
+
+def _no_pad() -> bytes:
+    net = Network(12, 8)
+    value = net("Conv", "x", WEIGHT, pads=[1, 1, 1, 1])
+    half = net("MaxPool", value, kernel_shape=[2, 2], strides=[2, 2])
+    value = net("Add", value, net("ConvTranspose", half, SMALL, strides=[2, 2]))
+    net("Slice", value, ints(0, 0), ints(12, 8), ints(2, 3))
+    return bytes(net.model().SerializeToString())
