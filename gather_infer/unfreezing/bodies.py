@@ -244,8 +244,6 @@ class Bodies:
             found = walk.rows.with_rows(current, axis, factors)
             if found is None:
                 continue
-            if walk.is_constant(found):  # a graph returns no value of a graph around it
-                found = walk.emit("Identity", [found])
             body.returned[at] = found
             walk.graph.values[name] = walk.environment.values[found]
 
@@ -331,9 +329,10 @@ class Bodies:
 
     def with_edits(self, node: NodeProto) -> tuple[NodeProto, str]:
         """The node that was inferred last with the edits of its bodies, and the reasons; the node itself if none."""
-        call = self._last
-        if call is None or call.node is not node:
+        if node.op_type not in _WALKED or node.domain not in ("", "ai.onnx"):
             return node, ""
+        call = self._last
+        assert call is not None and call.node is node, "it was inferred last"
         changed = NodeProto()
         changed.CopyFrom(node)
         reasons: list[str] = []

@@ -25,6 +25,7 @@ from gather_infer.node_ids import MAIN
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.unfreezing.computed_sizes import Site
+from gather_infer.unfreezing.declared_types import without_sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -159,7 +160,7 @@ class _Matching:
 
     def _match_nodes(self, first: NodeProto, second: NodeProto) -> None:
         label = f"node {first.name or first.output[0]} ({first.op_type})"
-        held = [{a.name: _plain(a) for a in node.attribute} for node in (first, second)]
+        held = [{a.name: _plain(a) for a in without_sizes(node).attribute} for node in (first, second)]
         for name in sorted(held[0].keys() | held[1].keys()):
             if held[0].get(name) != held[1].get(name):
                 self._differ(label, f"its attribute {name} differs, which is not edited")

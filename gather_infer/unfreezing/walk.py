@@ -194,6 +194,8 @@ class UnfreezingWalk(NewValues):
         changed = with_row_numbers(self, node)
         problem = self.attempt(changed)
         reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
+        if problem and self.counterpart is not None and self.path.steps:
+            raise Blocked(self.label(node), problem)  # bodies are the same in both models
         if problem:
             changed, reason = edited(self, changed, problem), problem
         changed, inner = self.bodies.with_edits(changed)
@@ -268,7 +270,7 @@ class UnfreezingWalk(NewValues):
         return problem
 
     def _attempt(self, node: NodeProto) -> str:
-        mark, scope, context = self.checkpoint(), self.context.scope, self.context
+        mark, scope, context, retries = self.checkpoint(), self.context.scope, self.context, self.retries
         self._labels.append(node.name or node.op_type)
         context.scope = scope.child()
         try:
@@ -283,6 +285,7 @@ class UnfreezingWalk(NewValues):
         if problem:
             self.rollback(mark)
             self.unbind(node)
+            self.retries = retries
         return problem
 
     def unbind(self, node: NodeProto) -> None:
