@@ -286,8 +286,11 @@ class Bodies:
             ):
                 self.iterations.note_kind(name, kind)
 
-    def problem(self, node: NodeProto) -> str:
-        """Why a node with bodies does not fit; "" if it does, or has none."""
+    def problem(self, node: NodeProto, mark: int) -> str:
+        """Why a node with bodies does not fit; "" if it does, or has none.
+
+        mark   of the trail before the node was inferred
+        """
         held = [step for step, _ in subgraphs(node, 0)]
         call = self._last
         if not held:
@@ -296,7 +299,7 @@ class Bodies:
             return "holds a body that is not followed"
         if not all(body.is_exact for body in call.bodies.values()):
             return "its states have other shapes than before"
-        return self._unequal_branches(call) or _unequal_numbers(call) or self.iterations.problem_of_count(node)
+        return self._unequal_branches(call) or _unequal_numbers(call) or self.iterations.problem_of_count(node, mark)
 
     def _unequal_branches(self, call: _Call) -> str:
         """How two branches give an axis other sizes, or in another order; "" if they do not."""

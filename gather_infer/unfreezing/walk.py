@@ -309,7 +309,7 @@ class UnfreezingWalk(NewValues):
         for implied in self.trail.since(mark, ImpliedConstraint):
             if not self.bodies.has_fitted(node, implied.node) and self._is_broken(node, implied.any_of):
                 return f"requires {implied}"
-        problem = self._inner_problem(node) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
+        problem = self._inner_problem(node, mark) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
         problem = problem or self.bodies.iterations.problem(node)
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node)
         if problem:
@@ -332,13 +332,13 @@ class UnfreezingWalk(NewValues):
             return False
         return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)
 
-    def _inner_problem(self, node: NodeProto) -> str:
+    def _inner_problem(self, node: NodeProto, mark: int) -> str:
         """Why the body of a node that depends on a freed size cannot be followed."""
         if (plain_domain(node.domain), node.op_type, node.overload) in self.functions:
             return "calls a function of the model, which is not edited"
         if node.op_type == "SequenceMap":
             return f"maps a sequence that depends on {', '.join(self.freed)} by a body, which is not edited"
-        return self.bodies.problem(node)
+        return self.bodies.problem(node, mark)
 
     def _misfit(self, node: NodeProto, name: str) -> str:
         """How the inferred type of an output contradicts that of the static model; "" if it does not."""

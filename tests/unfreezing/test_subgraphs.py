@@ -316,6 +316,12 @@ REFUSED = {
         BATCH,
         "its states have other shapes than before",
     ),
+    "as many iterations as a length has positions, by a condition": (
+        "(float[1,3] x) => (float[1,3] y) <bool t = {1}, int64 k = {2}> { y = Loop(, t, x) <"
+        "body = b (int64 i, bool c, float[1,3] g) => (bool d, float[1,3] o) { d = Less(i, k) o = Neg(g) }> }",
+        SEQ,
+        "runs 3 times, which may depend on seq",
+    ),
     "an index in a branch": (
         "(float[2,3] x, bool c) => (float[2,1] y) <int64[1] i = {2}, int64[1] z = {0}> { y = If(c) <"
         "then_branch = t () => (float[2,1] a) { a = Gather<axis=1>(x, i) }, "
