@@ -244,8 +244,6 @@ class Bodies:
             found = walk.rows.with_rows(current, axis, factors)
             if found is None:
                 continue
-            if walk.is_constant(found):  # a graph returns no value of a graph around it
-                found = walk.emit("Identity", [found])
             body.returned[at] = found
             walk.graph.values[name] = walk.environment.values[found]
 
@@ -288,8 +286,11 @@ class Bodies:
             ):
                 self.iterations.note_kind(name, kind)
 
-    def problem(self, node: NodeProto) -> str:
-        """Why a node with bodies does not fit; "" if it does, or has none."""
+    def problem(self, node: NodeProto, mark: int) -> str:
+        """Why a node with bodies does not fit; "" if it does, or has none.
+
+        mark   of the trail before the node was inferred
+        """
         held = [step for step, _ in subgraphs(node, 0)]
         call = self._last
         if not held:
@@ -298,7 +299,7 @@ class Bodies:
             return "holds a body that is not followed"
         if not all(body.is_exact for body in call.bodies.values()):
             return "its states have other shapes than before"
-        return self._unequal_branches(call) or _unequal_numbers(call) or self.iterations.problem_of_count(node)
+        return self._unequal_branches(call) or _unequal_numbers(call) or self.iterations.problem_of_count(node, mark)
 
     def _unequal_branches(self, call: _Call) -> str:
         """How two branches give an axis other sizes, or in another order; "" if they do not."""
@@ -331,9 +332,10 @@ class Bodies:
 
     def with_edits(self, node: NodeProto) -> tuple[NodeProto, str]:
         """The node that was inferred last with the edits of its bodies, and the reasons; the node itself if none."""
-        call = self._last
-        if call is None or call.node is not node:
+        if node.op_type not in _WALKED or node.domain not in ("", "ai.onnx"):
             return node, ""
+        call = self._last
+        assert call is not None and call.node is node, "it was inferred last"
         changed = NodeProto()
         changed.CopyFrom(node)
         reasons: list[str] = []

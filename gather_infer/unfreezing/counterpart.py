@@ -25,6 +25,7 @@ from gather_infer.node_ids import MAIN
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.unfreezing.computed_sizes import Site
+from gather_infer.unfreezing.declared_types import without_sizes
 
 Array = np.ndarray[Any, Any]
 PADDED: Final = frozenset({"Conv", "QLinearConv", "ConvInteger", "MaxPool", "AveragePool", "LpPool", "Pad"})
@@ -163,7 +164,7 @@ class _Matching:
 
     def _match_nodes(self, first: NodeProto, second: NodeProto) -> None:
         label = f"node {first.name or first.output[0]} ({first.op_type})"
-        held = [{a.name: _plain(a) for a in node.attribute} for node in (first, second)]
+        held = [{a.name: _plain(a) for a in without_sizes(node).attribute} for node in (first, second)]
         if first.op_type in PADDED and not plain_domain(first.domain):
             pads = [[each.pop(name, b"") for name in ("pads", "auto_pad")] for each in held]
             if first.op_type == "Pad" or pads[0] != pads[1]:

@@ -30,6 +30,21 @@ def open_sizes(proto: ModelProto) -> None:
             _clear_numbers(value.type)
 
 
+def without_sizes(node: NodeProto) -> NodeProto:
+    """A node whose subgraphs declare no numbers as sizes."""
+    if not _has_subgraphs(node):
+        return node
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    pending = [graph for _, graph in subgraphs(copy, 0)]
+    while pending:
+        graph = pending.pop()
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            _clear_numbers(value.type)
+        pending += [inner for holder in graph.node for _, inner in subgraphs(holder, 0)]
+    return copy
+
+
 def with_declared_types(node: NodeProto, original: NodeProto) -> NodeProto:
     """A node with subgraphs whose values declare the types that they do in the file.
 

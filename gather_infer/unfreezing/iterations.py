@@ -15,6 +15,7 @@ from onnx import NodeProto
 from gather_infer.inference.bodies.predicates import scalar
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, SymbolicTensor
+from gather_infer.trail import Iterations
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.constant_rows import BROADCASTING
 from gather_infer.unfreezing.row_numbers import ADDRESSING, addressed_dims
@@ -139,13 +140,17 @@ class IterationNumbers:
         found = walk.sizes.of_dim(dim)
         return found if fact.shape else walk.rows.as_scalar(found)
 
-    def problem_of_count(self, node: NodeProto) -> str:
-        """Why a constant number of iterations may be a freed length; "" if it is none."""
+    def problem_of_count(self, node: NodeProto, mark: int) -> str:
+        """Why a constant number of iterations may be a freed length; "" if it is none.
+
+        mark   of the trail before the node was inferred
+        """
         walk = self.walk
         if node.op_type != "Loop" or walk.is_matched(node):
             return ""
-        count = scalar(walk.environment.values.get(node.input[0]))
-        if not isinstance(count, int) or isinstance(count, bool) or count < 2:
+        loops = (each for each in walk.trail.since(mark, Iterations) if each.body.above == walk.graph.path)
+        count = next((each.trip_count for each in loops), None)
+        if not isinstance(count, int) or count < 2:
             return ""
         for dim in walk.sizes.held():
             is_length = isinstance(dim, Expr) and not dim.symbols & walk.freed.keys() <= walk.row_symbols

@@ -230,6 +230,8 @@ class UnfreezingWalk(NewValues):
         changed = with_row_numbers(self, with_divisible_sizes(self, node))
         problem = self.attempt(changed)
         reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
+        if problem and self.counterpart is not None and self.path.steps:
+            raise Blocked(self.label(node), problem)  # bodies are the same in both models
         if problem:
             self.candidates = [*islice(repeated_rows(self, changed), MAX_REPEATED)]
             changed, reason = edited(self, changed, problem), problem
@@ -329,7 +331,7 @@ class UnfreezingWalk(NewValues):
         return problem
 
     def _attempt(self, node: NodeProto) -> str:
-        mark, scope, context = self.checkpoint(), self.context.scope, self.context
+        mark, scope, context, retries = self.checkpoint(), self.context.scope, self.context, self.retries
         self._labels.append(node.name or node.op_type)
         context.scope = scope.child()
         try:
@@ -344,6 +346,7 @@ class UnfreezingWalk(NewValues):
         if problem:
             self.rollback(mark)
             self.unbind(node)
+            self.retries = retries
         return problem
 
     def unbind(self, node: NodeProto) -> None:
@@ -366,7 +369,7 @@ class UnfreezingWalk(NewValues):
         for each, any_of in required:
             if not self.bodies.has_fitted(node, each.node) and self._is_broken(node, any_of):
                 return f"requires {each}"
-        problem = self._inner_problem(node) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
+        problem = self._inner_problem(node, mark) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
         problem = problem or self.bodies.iterations.problem(node)
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node) or self.counts.problem(node)
         if problem:
@@ -390,13 +393,13 @@ class UnfreezingWalk(NewValues):
             return False
         return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)
 
-    def _inner_problem(self, node: NodeProto) -> str:
+    def _inner_problem(self, node: NodeProto, mark: int) -> str:
         """Why the body of a node that depends on a freed size cannot be followed."""
         if (plain_domain(node.domain), node.op_type, node.overload) in self.functions:
             return "calls a function of the model, which is not edited"
         if node.op_type == "SequenceMap":
             return f"maps a sequence that depends on {', '.join(self.freed)} by a body, which is not edited"
-        return self.bodies.problem(node)
+        return self.bodies.problem(node, mark)
 
     def _misfit(self, node: NodeProto, name: str) -> str:
         """How the inferred type of an output contradicts that of the static model; "" if it does not."""

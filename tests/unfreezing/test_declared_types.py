@@ -94,7 +94,7 @@ def test_a_loop_without_an_edit_declares_the_symbols() -> None:
 def test_type_and_rank_of_an_output_of_an_operator_without_a_rule() -> None:
     static = custom(
         "(float[2,3] x, float[4] w) => (float[2,3] y, float[2,3] z, float[4] v) "
-        "{ y = custom.Rows(x) z = Neg(y) v = custom.Other(w) }"
+        "{ q = custom.Rows(x) y = custom.Rows(q) z = Neg(y) v = custom.Other(w) }"
     )
     static.graph.output[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
     static.graph.value_info.append(onnx.helper.make_tensor_value_info("q", onnx.TensorProto.FLOAT, [2, 4]))
@@ -104,6 +104,7 @@ def test_type_and_rank_of_an_output_of_an_operator_without_a_rule() -> None:
     for value in (y, z):
         assert value.type.tensor_type.elem_type == onnx.TensorProto.FLOAT and dims_of(value.type) == [None, None]
     assert dims_of(v.type) == [4]  # it does not depend on x
+    assert [(each.name, dims_of(each.type)) for each in result.proto.graph.value_info] == [("q", [None, None])]
     assert denotations(y.type) == ["DATA_BATCH", ""]
     onnx.checker.check_model(result.proto, full_check=True)
     assert {each.name for each in result.interface.changed} == {"x", "y", "z"}

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from gather_infer import diff, unfreeze
+from gather_infer import UsageError, diff, unfreeze
 from gather_infer.model.paths import bodies
 from tests.unfreezing.cases import BATCH, Case, check_refused, feeds_of, run
 from tests.verification.models import model
@@ -252,6 +252,13 @@ REFUSED = {
         SEQ,
         "reads in an axis of seq by the number of an iteration",
     ),
+    "a sum over the first positions": (
+        "(float[2,4] x) => (float[2] y) <int64 n = {2}, float[2] h = {0,0}> { y = Loop(n, , h) <"
+        "body = b (int64 i, bool c, float[2] g) => (bool d, float[2] o) { d = Identity(c) r = Gather<axis=1>(x, i) "
+        "o = Add(g, r) }> }",
+        SEQ,
+        "reads in an axis of seq by the number of an iteration",
+    ),
     "a counter that indexes a length": (
         "(float[2,3] x) => (float[3,2] z) <int64 n = {3}, int64 k = {0}, int64 one = {1}> { y, z = Loop(n, , k) <"
         "body = b (int64 i, bool c, int64 j) => (bool d, int64 l, float[2] w) { d = Identity(c) l = Add(j, one) "
@@ -309,6 +316,12 @@ REFUSED = {
         BATCH,
         "its states have other shapes than before",
     ),
+    "as many iterations as a length has positions, by a condition": (
+        "(float[1,3] x) => (float[1,3] y) <bool t = {1}, int64 k = {2}> { y = Loop(, t, x) <"
+        "body = b (int64 i, bool c, float[1,3] g) => (bool d, float[1,3] o) { d = Less(i, k) o = Neg(g) }> }",
+        SEQ,
+        "runs 3 times, which may depend on seq",
+    ),
     "an index in a branch": (
         "(float[2,3] x, bool c) => (float[2,1] y) <int64[1] i = {2}, int64[1] z = {0}> { y = If(c) <"
         "then_branch = t () => (float[2,1] a) { a = Gather<axis=1>(x, i) }, "
@@ -365,3 +378,19 @@ def test_a_scan_with_a_batch_axis_of_its_own_is_refused() -> None:
         "body = b (float[3] v) => (float[3] w) { w = Neg(v) }> }"
     )
     assert "holds a body that is not followed" in unfreeze(model(text, opset=8), BATCH).why_refused
+
+
+def test_bodies_with_a_second_export() -> None:
+    def text(size: int) -> str:
+        return (
+            f"(float[{size},4] x, bool c) => (float[{size},2,2] y) <int64[3] s = {{0,2,-1}}> {{ y = If(c) <"
+            f"then_branch = t () => (float[{size},2,2] a) {{ n = Neg(x) a = Reshape(n, s) }}, "
+            f"else_branch = e () => (float[{size},2,2] b) {{ b = Reshape(x, s) }}> }}"
+        )
+
+    result = unfreeze(model(text(2)), BATCH, like=model(text(3)))
+    assert not result.refused, result.why_refused
+    assert [*result.proto.graph.node] and not result.removals
+    other = [model(text(size).replace("{0,2,-1}", f"{{{size},2,-1}}")) for size in (2, 3)]
+    with pytest.raises(UsageError, match="its subgraphs read s, which differs"):
+        unfreeze(other[0], BATCH, like=other[1])
