@@ -76,12 +76,10 @@ def placements(
         if number == MAX_PLACEMENTS:
             return
         held = list(zip(reversed(digits), chosen, strict=True))
-        found = [
+        yield tuple(
             _factors([digit for digit, home in held if home == axis], size, strides[axis])
             for axis, size in enumerate(target)
-        ]
-        if all(factors is not None for factors in found):
-            yield tuple(factors for factors in found if factors is not None)
+        )
 
 
 def _homes(digit: _Digit, target: Sequence[int], strides: Sequence[int], beside: int | None) -> list[int]:
@@ -105,17 +103,14 @@ def _homes(digit: _Digit, target: Sequence[int], strides: Sequence[int], beside:
     return sorted(found, key=rank)
 
 
-def _factors(digits: Sequence[_Digit], size: int, stride: int) -> Factors | None:
-    """The factors of one output axis: its digits, the largest stride first, and numbers between them."""
+def _factors(digits: Sequence[_Digit], size: int, stride: int) -> Factors:
+    """The factors of an output axis that is a home of digits: these, the largest stride first, and numbers between."""
     found: list[Dim] = []
     room = stride * size
     for digit in sorted(digits, key=lambda each: -each.stride):
         outer, rest = divmod(room, digit.stride * digit.size)
-        if rest or not outer:
-            return None
+        assert not rest, "the strides of sizes are multiples of each other, and a home holds whole sizes"
         found += [outer, digit.dim] if outer != 1 else [digit.dim]
         room = digit.stride
-    inner, rest = divmod(room, stride) if stride else (0, 1)
-    if rest:
-        return None
+    inner = room // stride
     return (*found, inner) if inner != 1 else tuple(found)

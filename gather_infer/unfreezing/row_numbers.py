@@ -7,12 +7,13 @@ right for one row, and has to get `row * stride` for more.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from onnx import NodeProto
 
-from gather_infer.symbolic import Expr, product, symbol
+from gather_infer.symbolic import Dim, Expr, product, symbol
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, is_free
 from gather_infer.unfreezing.result import Blocked
@@ -91,7 +92,7 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         if step == 1 and old and start in (0, -old) and (end == old or is_last):
             begins.flat[at] = 0
             changed.flat[at] = end if is_last else _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
-        elif str(product(factors)) not in walk.row_symbols and _cuts_near_an_end(start, end, step):
+        elif not _holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
             pass
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
             raise Blocked(walk.label(node), f"cuts [{start}:{end}] out of an axis of {product(factors)}")
@@ -109,6 +110,11 @@ def _slice_by_attributes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         if any(is_free(factor, walk.freed) for factor in factors) and not (start == 0 and end >= 2**31 - 1):
             raise Blocked(walk.label(node), f"cuts [{start}:{end}] out of an axis of {product(factors)}")
     return node
+
+
+def _holds_rows(walk: UnfreezingWalk, dim: Dim) -> bool:
+    """Whether an axis holds rows, also beside other sizes."""
+    return isinstance(dim, Expr) and not dim.symbols.isdisjoint(walk.row_symbols)
 
 
 def _cuts_near_an_end(start: int, end: int, step: int) -> bool:
@@ -180,7 +186,8 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     constant = walk.array(indices)
     if constant is not None and not constant.size:
         return node  # it reads at no position
-    for each in _addressed(walk, node):
+    addressed = _addressed(walk, node)
+    for each in addressed:
         if indices in walk.row_numbers.sized or walk.has_free_values(indices):
             return node
         if each.factors.index(each.dim) and walk.array(indices) is None:
@@ -196,7 +203,8 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             if each.size == 1:
                 node = walk.with_inputs(node, {1: _offset(walk, node.input[1], own, place, each)})
             continue
-        found = _rows_of_constant(walk, indices, each)
+        alike = {other.component for other in addressed if other.factors == each.factors}
+        found = _rows_of_constant(walk, indices, each, alike)
         if found is None and (_reads_an_end(walk, indices, each) or _is_computed_position(walk, indices, each)):
             continue
         if found is None:
@@ -209,20 +217,20 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
 
 def _is_computed_position(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:
     """Whether an index is a position in a length that the model computes from its inputs."""
-    return str(each.dim) not in walk.row_symbols and walk.array(indices) is None and len(each.factors) == 1
+    return not _holds_rows(walk, each.dim) and walk.array(indices) is None and len(each.factors) == 1
 
 
 def _reads_an_end(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:
     """Whether a constant index reads the first or the last position of a length."""
     array = walk.array(indices)
-    if array is None or str(each.dim) in walk.row_symbols or len(each.factors) > 1 or array.dtype.kind not in "iu":
+    if array is None or _holds_rows(walk, each.dim) or len(each.factors) > 1 or array.dtype.kind not in "iu":
         return False
     rows = array if each.component is None else array[..., each.component]
     return bool(((rows == 0) | (rows == -1)).all())
 
 
-def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str | None:
-    """A constant index with one entry per row of the data, made to follow it."""
+def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed, alike: Set[int | None]) -> str | None:
+    """A constant index with one entry per row of the data, made to follow it; `alike` address the same size."""
     array = walk.array(name)
     if array is None:
         fact = walk.environment.values.get(name)
@@ -243,7 +251,7 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
                 factors: Factors = (each.dim,) if held == each.size else (each.dim, held // each.size)
                 split = array.reshape(*array.shape[:axis], each.size, held // each.size, *array.shape[axis + 1 :])
                 step = walk.rows.progression(split, axis)
-                if step is not None and step.any():
+                if step is not None and _steps_with(step, each, alike):
                     found = walk.rows.with_rows(name, axis, factors)
                     if found is not None and _counts(split, axis, each):
                         walk.row_numbers.in_bounds.add(found)
@@ -258,6 +266,14 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed) -> str 
         step = np.zeros([*([1] * (array.ndim - 1)), array.shape[-1]], np.int64)
     step[..., 0 if each.component is None else each.component] = each.stride
     return walk.rows.numbered(array, step, alone[0], each.dim)
+
+
+def _steps_with(step: Array, each: _Addressed, alike: Set[int | None]) -> bool:
+    """Whether an index steps in the column of the freed size, and in no column that addresses another size."""
+    if each.component is None:
+        return bool(step.any())
+    others = [column for column in range(step.shape[-1]) if column not in alike]
+    return bool(step[..., each.component].any() and not step[..., others].any())
 
 
 def _counts(array: Array, axis: int, each: _Addressed) -> bool:
@@ -311,7 +327,7 @@ def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> st
         if any((part != kept).any() for part, kept in zip((inner, outer), parts, strict=True)):
             return None
         inner, outer = parts
-    elif str(each.dim) in walk.row_symbols:
+    elif _holds_rows(walk, each.dim):
         return None
     found = walk.constant(inner.astype(np.int64))
     if along is not None:

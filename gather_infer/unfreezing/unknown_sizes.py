@@ -19,7 +19,6 @@ from gather_infer.unfreezing.axis_factors import Factors, is_free
 from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.constant_rows import BROADCASTING
 from gather_infer.unfreezing.result import Blocked
-from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -73,8 +72,7 @@ class UnknownSizes:
         """Raise SizesFound if the operands of a node equate symbols with sizes."""
         sizes: dict[Site, Dim] = {}
         for mine, its in self._equated(node):
-            old = self.walk.samples.old
-            if len(mine) != len(its) or list(values_of(mine, old)) != list(values_of(its, old)):
+            if len(mine) != len(its):
                 continue
             for factor, size in zip(mine, its, strict=True):
                 if str(factor) in self.sites and is_free(size, self.walk.freed):

@@ -233,7 +233,7 @@ class UnfreezingWalk(Interpreter):
         for implied in self.trail.since(mark, ImpliedConstraint):
             if self._is_broken(node, implied.any_of):
                 return f"requires {implied}"
-        problem = self._inner_problem(node, mark) if self._depends(node) else ""
+        problem = (self._unknown_data(node) or self._inner_problem(node, mark)) if self._depends(node) else ""
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node)
         if problem:
             return problem
@@ -253,6 +253,14 @@ class UnfreezingWalk(Interpreter):
         if not self.samples.broken(any_of):
             return False
         return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)
+
+    def _unknown_data(self, node: NodeProto) -> str:
+        """Data of unknown shape that a node reshapes, cuts or addresses: they may have a freed size."""
+        if node.op_type not in _PLACING or node.domain not in ("", "ai.onnx") or node.input[0] not in self.dependent:
+            return ""
+        data = self.environment.values.get(node.input[0])
+        is_known = isinstance(data, SymbolicTensor) and data.shape is not None
+        return "" if is_known else f"{node.input[0]} has an unknown shape"
 
     def _inner_problem(self, node: NodeProto, mark: int) -> str:
         """A node inside a subgraph or function that reshapes or addresses an axis of a freed size; it is not edited."""

@@ -11,9 +11,8 @@ from typing import Final
 
 from tests.oracle.source_faults import Fault, FaultTable
 
-TESTS: Final = ("tests/unfreezing/test_unfreeze.py", "tests/unfreezing/test_images.py", "tests/unfreezing/test_like.py")
-
-
+_TOPICS: Final = ("unfreeze", "constants", "indices", "placement", "images", "like")
+TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
     "other_places": ("tests/unfreezing/test_images.py",),
     "unknown_sizes": ("tests/unfreezing/test_images.py",),
@@ -41,9 +40,10 @@ FAULTS: Final = tuple(
         ("walk", "            inputs[position] = found\n        return self.with_inputs(node, inputs) if inputs else node", "        return node", "constants that differ are left as they are"),
         ("walk", "return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)", "return True", "a kernel of weights may not be as large as the image"),
         ("walk", " and self._image_of(tuple(map(dim_of, found[0]))) not in self._images:", ":", "tokens are not made an image again"),
+        ("walk", "return \"\" if is_known else f\"{node.input[0]} has an unknown shape\"", "return \"\"", "data of unknown shape have no freed size"),
         # axis_factors
         ("axis_factors", "    for factor in reversed([factor for axis in axes for factor in axis]):", "    for factor in [factor for axis in axes for factor in axis]:", "strides grow from the first axis"),
-        ("axis_factors", "        if all(factors is not None for factors in found):\n", "        if found:\n", "a place that cuts a size is one"),
+        ("axis_factors", "and digit.size and size % (digit.stride // strides[axis] * digit.size) == 0", "and size >= digit.size", "a place that cuts a size is one"),
         ("axis_factors", "return not is_alone, axis != beside, is_last, not is_outermost, axis", "return axis", "the first axis that can hold a size does"),
         ("axis_factors", "digit.stride % strides[axis] == 0\n", "True\n", "a size can begin in the middle of an axis"),
         ("axis_factors", "sorted(digits, key=lambda each: -each.stride)", "sorted(digits, key=lambda each: each.stride)", "the innermost size of an axis is the first"),
@@ -68,7 +68,7 @@ FAULTS: Final = tuple(
         # unknown_sizes
         ("unknown_sizes", "self.walk.samples.add_length(name, old)", "pass", "a symbol has no old size"),
         ("unknown_sizes", "            if joined is not None and joined % len(operands[0]) == len(operands[0]) - axis:\n                continue\n", "", "sizes that are joined are equal"),
-        ("unknown_sizes", " or list(values_of(mine, old)) != list(values_of(its, old)):", ":", "a size of 1 is equal to each other"),
+        ("unknown_sizes", "in zip(mine, its, strict=True)", "in zip(mine, reversed(its), strict=True)", "the sizes of tokens are exchanged"),
         ("driver", "return walks[0], walks[0].unknown.fault\n\n", "return walks[0], None\n\n", "sizes of a Resize may be unknown"),
         # operand_edits
         ("operand_edits", "            again = with_row_numbers(walk, changed)\n", "            again = changed\n", "an edited node needs no row numbers"),
@@ -82,6 +82,8 @@ FAULTS: Final = tuple(
         ("row_numbers", "            if each.size == 1:\n", "            if each.size == 0:\n", "an index into merged rows needs no row number"),
         ("row_numbers", "        if found is None:\n            raise Blocked(\n", "        if found is None:\n            continue\n            raise Blocked(\n", "any constant index fits"),
         ("row_numbers", "return bool(((rows == 0) | (rows == -1)).all())", "return True", "any index of a length is one of an end"),
+        ("row_numbers", "return bool(step[..., each.component].any() and not step[..., others].any())", "return bool(step.any())", "an index that counts along any axis numbers the rows"),
+        ("row_numbers", "elif not _holds_rows(walk, product(factors)) and", "elif str(product(factors)) not in walk.row_symbols and", "an end of merged rows is one of a length"),
         ("row_numbers", "if len(found) == 1:  # with", "if found:  # with", "the first axis of sliding windows is that of positions"),
         ("row_numbers", "step[..., 0 if each.component is None else each.component] = each.stride\n    return walk.rows.numbered", "step[..., 0 if each.component is None else each.component] = 1\n    return walk.rows.numbered", "rows are one element apart"),
         ("row_numbers", "self.sized.update(name for name in node.output if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
@@ -108,7 +110,7 @@ FAULTS: Final = tuple(
         ("explained_constants", "if np.array_equal(part, small):", "if part.size:", "the smaller table need not be a part of the larger one"),
         ("windows", "if node.op_type in _POOLING and kernel[axis] == size and size != 1:", "if node.op_type in _POOLING and kernel[axis] > size:", "a kernel of the whole image is a number"),
         ("windows", "if strides[axis] > 1 and abs(after - before) == 1:", "if strides[axis] > 1 and abs(after - before) == 9:", "paddings are numbers"),
-        ("windows", "    if len(fitting) != 1:\n        return None\n", "    if not fitting:\n        return None\n", "any size that fits is that of a Resize"),
+        ("windows", "    if len(fitting) != 1:\n        return None\n", "    fitting = {dim for dim in fitting if dim.is_symbol}\n    if not fitting:\n        return None\n", "the size of the input that fits is that of a Resize"),
         ("windows", "        if after == 1:  # it", "        if after == 0:  # it", "a size of 1 is that of the features it is added to"),
         ("windows", "return dim if dim.is_symbol else None", "return dim", "a size behind a stride is that of a Resize"),
         ("windows", "bool((kernel != kernel.flat[0]).any())", "True", "a kernel that takes a mean is a weight"),

@@ -115,6 +115,11 @@ REFUSED = {
         "(float[3,3] x) => (float[3,3] y) { y = Abs(x) }",
         "is not the same graph at another size: output y: it reads a Neg, there a Abs",
     ),
+    "inputs exchanged": (
+        "(float[2,3] x, float[1,3] z) => (float[2,3] y) { y = Sub(x, z) }",
+        "(float[3,3] x, float[1,3] z) => (float[3,3] y) { y = Sub(z, x) }",
+        "it reads z, there x|it reads x, there z",
+    ),
     "operands exchanged": (
         "(float[2,3] x) => (float[2,3] y) { a = Neg(x) b = Abs(x) y = Sub(a, b) }",
         "(float[3,3] x) => (float[3,3] y) { a = Neg(x) b = Abs(x) y = Sub(b, a) }",
