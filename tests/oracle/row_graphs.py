@@ -55,6 +55,22 @@ def has(axis: Axis, symbol: str) -> bool:
     return any(isinstance(factor, Size) and factor.symbol == symbol for factor in axis)
 
 
+def has_no_batch(axis: Axis) -> bool:
+    return not has(axis, "batch")
+
+
+def is_alone(axis: Axis) -> bool:
+    return len(axis) == 1 and has_no_batch(axis)
+
+
+def is_number(axis: Axis) -> bool:
+    return len(axis) == 1 and isinstance(axis[0], int)
+
+
+def replaced(value: Value, at: int, *axes: Axis) -> tuple[Axis, ...]:
+    return (*value.axes[:at], *axes, *value.axes[at + 1 :])
+
+
 class RowGraph:
     """A graph that grows move by move.
 

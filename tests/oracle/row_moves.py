@@ -5,28 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-import numpy as np
+from onnx import helper
 
-from tests.oracle.row_graphs import BATCH, SEQ, TABLE, Axis, RowGraph, Size, Value, has, number_of
+from tests.oracle.row_constants import (
+    causal,
+    embedded,
+    embedded_positions,
+    flipped,
+    from_end,
+    masked,
+    near,
+    positions,
+    relative,
+    shifted,
+    slid,
+    table,
+    token,
+    triangle,
+    zeros,
+)
+from tests.oracle.row_graphs import (
+    BATCH,
+    Axis,
+    RowGraph,
+    Size,
+    Value,
+    has,
+    has_no_batch,
+    is_alone,
+    is_number,
+    number_of,
+    replaced,
+)
 
 Move: TypeAlias = Callable[[RowGraph, Value], "Value | None"]
 _INT64_MAX: Final = 2**63 - 1
-
-
-def _no_batch(axis: Axis) -> bool:
-    return not has(axis, "batch")
-
-
-def _single(axis: Axis) -> bool:
-    return len(axis) == 1 and _no_batch(axis)
-
-
-def _number(axis: Axis) -> bool:
-    return len(axis) == 1 and isinstance(axis[0], int)
-
-
-def _with(value: Value, at: int, *axes: Axis) -> tuple[Axis, ...]:
-    return (*value.axes[:at], *axes, *value.axes[at + 1 :])
 
 
 # the order of the elements
@@ -55,7 +68,7 @@ def cut(g: RowGraph, value: Value) -> Value | None:
     if at is None:
         return None
     place = g.random.randrange(1, len(value.axes[at]))
-    return g.reshape(value.name, _with(value, at, value.axes[at][:place], value.axes[at][place:]))
+    return g.reshape(value.name, replaced(value, at, value.axes[at][:place], value.axes[at][place:]))
 
 
 def heads(g: RowGraph, value: Value) -> Value | None:
@@ -68,8 +81,8 @@ def heads(g: RowGraph, value: Value) -> Value | None:
     count = g.random.choice([each for each in range(2, width) if width % each == 0])
     parts = (count, width // count)
     if len(value.axes[at]) > 1 and g.random.random() < 0.5:
-        return g.reshape(value.name, _with(value, at, (*value.axes[at][:-1], parts[0]), (parts[1],)))
-    return g.reshape(value.name, _with(value, at, (*value.axes[at][:-1],), *((part,) for part in parts)))
+        return g.reshape(value.name, replaced(value, at, (*value.axes[at][:-1], parts[0]), (parts[1],)))
+    return g.reshape(value.name, replaced(value, at, (*value.axes[at][:-1],), *((part,) for part in parts)))
 
 
 def flat(g: RowGraph, value: Value) -> Value:
@@ -96,14 +109,14 @@ def squeeze(g: RowGraph, value: Value) -> Value | None:
     at = g.axis(value, lambda axis: axis == () or axis == (1,))
     if at is None:
         return None
-    return Value(g.op("Squeeze", value.name, g.constant([at])), _with(value, at))
+    return Value(g.op("Squeeze", value.name, g.constant([at])), replaced(value, at))
 
 
 # sums
 
 
 def dense(g: RowGraph, value: Value) -> Value | None:
-    if not _number(value.axes[-1] if value.axes else ()):
+    if not is_number(value.axes[-1] if value.axes else ()):
         return None
     (width,), out = value.axes[-1], g.number()
     assert isinstance(width, int)
@@ -111,31 +124,31 @@ def dense(g: RowGraph, value: Value) -> Value | None:
 
 
 def mean(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _no_batch)
+    at = g.axis(value, has_no_batch)
     if at is None:
         return None
     keeps = g.random.random() < 0.5
     found = g.op("ReduceMean", value.name, g.constant([at]), keepdims=1)
     if keeps:
         return Value(g.op("Sub", value.name, found), value.axes)
-    return Value(g.op("Squeeze", found, g.constant([at])), _with(value, at))
+    return Value(g.op("Squeeze", found, g.constant([at])), replaced(value, at))
 
 
 def mean_by_size(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, lambda axis: _no_batch(axis) and has(axis, "seq"))
+    at = g.axis(value, lambda axis: has_no_batch(axis) and has(axis, "seq"))
     if at is None:
         return None
     total = g.op("ReduceSum", value.name, g.constant([at]), keepdims=0)
-    return Value(g.op("Div", total, g.floats(g.product(value.axes[at]))), _with(value, at))
+    return Value(g.op("Div", total, g.floats(g.product(value.axes[at]))), replaced(value, at))
 
 
 def softmax(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _no_batch)
+    at = g.axis(value, has_no_batch)
     return None if at is None else Value(g.op("Softmax", value.name, axis=at), value.axes)
 
 
 def cumulative(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _no_batch)
+    at = g.axis(value, has_no_batch)
     if at is None:
         return None
     flags = {"exclusive": g.random.randrange(2), "reverse": g.random.randrange(2)}
@@ -147,7 +160,7 @@ def attention(g: RowGraph, value: Value) -> Value | None:
     if len(value.axes) < 2:
         return None
     *outer, rows, width = range(len(value.axes))
-    if not _number(value.axes[width]) or not _no_batch(value.axes[rows]):
+    if not is_number(value.axes[width]) or not has_no_batch(value.axes[rows]):
         return None
     turned = g.op("Transpose", value.name, perm=[*outer, width, rows])
     return Value(g.op("MatMul", value.name, turned), (*value.axes[:-1], value.axes[rows]))
@@ -161,134 +174,6 @@ def group_norm(g: RowGraph, value: Value) -> Value | None:
     merged = g.op("Reshape", value.name, g.constant([0, 1, -1]))
     found = g.op("Softmax", merged, axis=2) if inner else merged
     return Value(g.op("Reshape", found, shape), value.axes)
-
-
-# constants that follow a size
-
-
-def token(g: RowGraph, value: Value) -> Value | None:
-    """A learned row before or behind the others, for each row."""
-    at = g.axis(value, _single)
-    if at is None:
-        return None
-    count = g.random.choice((1, 1, 2))
-    (held,) = value.axes[at]
-    axes = _with(value, at, (count,))
-    numbers = [axis for axis in axes if all(isinstance(factor, int) for factor in axis)]
-    one = [number_of(axis, g.old) if axis in numbers else 1 for axis in axes]
-    rows = g.op("Expand", g.weights(*one), g.shape(axes))
-    parts = [rows, value.name] if g.random.random() < 0.6 else [value.name, rows]
-    grown: Axis = (held + count,) if isinstance(held, int) else (Size(held.symbol, held.plus + count),)
-    return Value(g.op("Concat", *parts, axis=at), _with(value, at, grown))
-
-
-def zeros(g: RowGraph, value: Value) -> Value:
-    """A tensor of the same shape, made by ConstantOfShape."""
-    from onnx import helper
-
-    number = g.random.choice((0.0, 1.0, 2.5))
-    made = g.op("ConstantOfShape", g.shape(value.axes), value=helper.make_tensor("v", 1, [1], [number]))
-    return Value(g.op("Add", value.name, made), value.axes)
-
-
-def positions(g: RowGraph, value: Value) -> Value | None:
-    """Numbers of positions along an axis, added."""
-    at = g.axis(value, _no_batch)
-    if at is None:
-        return None
-    numbers = g.floats(g.range(value.axes[at]))
-    if g.random.random() < 0.5:
-        numbers = g.op("Mul", numbers, g.constant(g.random.choice((0.5, 2.0, 0.1)), np.float32))
-    if g.random.random() < 0.3:
-        numbers = g.op(g.random.choice(("Sin", "Neg")), numbers)
-    return Value(g.op("Add", value.name, g.along(numbers, at, len(value.axes))), value.axes)
-
-
-def table(g: RowGraph, value: Value) -> Value | None:
-    """Learned positions, cut at the length."""
-    at = g.axis(value, lambda axis: _single(axis) and not _number(axis))
-    if at is None:
-        return None
-    rows = g.op("Slice", g.weights(TABLE), g.constant([0]), g.product(value.axes[at]), g.constant([0]))
-    return Value(g.op("Add", value.name, g.along(rows, at, len(value.axes))), value.axes)
-
-
-def embedded_positions(g: RowGraph, value: Value) -> Value | None:
-    """A table read at the numbers of the positions."""
-    at = g.axis(value, lambda axis: _single(axis) and not _number(axis))
-    if at is None:
-        return None
-    numbers = g.range(value.axes[at])
-    if g.random.random() < 0.5:
-        numbers = g.op("Add", numbers, g.constant(2))
-    rows = g.op("Gather", g.weights(TABLE), numbers, axis=0)
-    return Value(g.op("Add", value.name, g.along(rows, at, len(value.axes))), value.axes)
-
-
-def causal(g: RowGraph, value: Value) -> Value | None:
-    """A mask that compares two positions."""
-    places = [at for at, axis in enumerate(value.axes) if _single(axis)]
-    if len(places) < 2:
-        return None
-    low, high = sorted(g.random.sample(places, 2))
-    rank = len(value.axes)
-    one, two = (g.along(g.range(value.axes[at]), at, rank) for at in (low, high))
-    if g.random.random() < 0.3:
-        one = g.op("Add", one, g.constant(1))
-    mask = g.op(g.random.choice(("LessOrEqual", "Less", "Greater")), two, one)
-    if g.random.random() < 0.5:
-        return Value(g.op("Where", mask, value.name, g.constant(-9, np.float32)), value.axes)
-    added = g.op("Where", mask, g.constant(0, np.float32), g.constant(-9, np.float32))
-    return Value(g.op("Add", value.name, added), value.axes)
-
-
-def triangle(g: RowGraph, value: Value) -> Value | None:
-    """A mask of ones below the diagonal of the two last axes."""
-    from onnx import helper
-
-    if len(value.axes) < 2 or not all(_single(axis) for axis in value.axes[-2:]):
-        return None
-    ones = g.op("ConstantOfShape", g.shape(value.axes[-2:]), value=helper.make_tensor("v", 1, [1], [1.0]))
-    mask = g.op("Trilu", ones, g.constant(g.random.choice((0, 0, 1))), upper=g.random.randrange(2))
-    return Value(g.op("Mul", value.name, mask), value.axes)
-
-
-def relative(g: RowGraph, value: Value) -> Value | None:
-    """A table read at the distance of two positions."""
-    places = [at for at, axis in enumerate(value.axes) if _single(axis)]
-    if len(places) < 2:
-        return None
-    low, high = sorted(g.random.sample(places, 2))
-    rank = len(value.axes)
-    one, two = (g.along(g.range(value.axes[at]), at, rank) for at in (low, high))
-    steps = g.op("Clip", g.op("Sub", two, one), g.constant(-3), g.constant(3))
-    rows = g.op("Gather", g.weights(7), g.op("Add", steps, g.constant(3)), axis=0)
-    return Value(g.op("Add", value.name, rows), value.axes)
-
-
-def masked(g: RowGraph, value: Value) -> Value | None:
-    """The mask of each row, beside its positions."""
-    places = {axis: at for at, axis in enumerate(value.axes)}
-    if "mask" not in g.inputs or (BATCH,) not in places or (SEQ,) not in places:
-        return None
-    rows, columns = places[BATCH,], places[SEQ,]
-    mask = "mask"
-    if rows > columns:
-        mask = g.op("Transpose", mask, perm=[1, 0])
-    others = [at for at in range(len(value.axes)) if at not in (rows, columns)]
-    mask = g.op("Unsqueeze", mask, g.constant(others)) if others else mask
-    if g.random.random() < 0.4:
-        mask = g.op("Expand", mask, g.shape(value.axes))
-    return Value(g.op("Mul", value.name, mask), value.axes)
-
-
-def embedded(g: RowGraph, value: Value) -> Value | None:
-    if "ids" not in g.inputs or value.axes[:2] != ((BATCH,), (SEQ,)):
-        return None
-    (axes,) = (list(range(2, len(value.axes))),)
-    rows = g.op("Gather", g.weights(5), "ids", axis=0)
-    rows = g.op("Unsqueeze", rows, g.constant(axes)) if axes else rows
-    return Value(g.op("Add", value.name, rows), value.axes)
 
 
 # copies and cuts
@@ -307,7 +192,7 @@ def tile(g: RowGraph, value: Value) -> Value | None:
     if at is None:
         return None
     repeats = [2 if each == at else 1 for each in range(len(value.axes))]
-    return Value(g.op("Tile", value.name, g.constant(repeats)), _with(value, at, (2, *value.axes[at])))
+    return Value(g.op("Tile", value.name, g.constant(repeats)), replaced(value, at, (2, *value.axes[at])))
 
 
 def repeat(g: RowGraph, value: Value) -> Value | None:
@@ -315,14 +200,14 @@ def repeat(g: RowGraph, value: Value) -> Value | None:
     at = g.axis(value, lambda axis: len(axis) < 3)
     if at is None:
         return None
-    axes = _with(value, at, value.axes[at], (2,))
+    axes = replaced(value, at, value.axes[at], (2,))
     found = g.op("Expand", g.op("Unsqueeze", value.name, g.constant([at + 1])), g.shape(axes))
-    return g.reshape(found, _with(value, at, (*value.axes[at], 2)))
+    return g.reshape(found, replaced(value, at, (*value.axes[at], 2)))
 
 
 def without_end(g: RowGraph, value: Value) -> Value | None:
     at = g.axis(
-        value, lambda axis: len(axis) == 1 and isinstance(axis[0], Size) and axis[0].plus > 0 and _no_batch(axis)
+        value, lambda axis: len(axis) == 1 and isinstance(axis[0], Size) and axis[0].plus > 0 and has_no_batch(axis)
     )
     if at is None:
         return None
@@ -335,21 +220,21 @@ def without_end(g: RowGraph, value: Value) -> Value | None:
     else:
         begin, end = g.constant([0]), g.size(Size(held.symbol, held.plus - 1))
     found = g.op("Slice", value.name, begin, end, g.constant([at]))
-    return Value(found, _with(value, at, (Size(held.symbol, held.plus - 1),)))
+    return Value(found, replaced(value, at, (Size(held.symbol, held.plus - 1),)))
 
 
 def one_position(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _single)
+    at = g.axis(value, is_alone)
     if at is None:
         return None
     if g.random.random() < 0.5:
-        return Value(g.op("Gather", value.name, g.constant(g.random.choice((0, -1))), axis=at), _with(value, at))
+        return Value(g.op("Gather", value.name, g.constant(g.random.choice((0, -1))), axis=at), replaced(value, at))
     last = g.op("Sub", g.product(value.axes[at]), g.constant([1]))
-    return Value(g.op("Gather", value.name, last, axis=at), _with(value, at, (1,)))
+    return Value(g.op("Gather", value.name, last, axis=at), replaced(value, at, (1,)))
 
 
 def rolled(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _no_batch)
+    at = g.axis(value, has_no_batch)
     if at is None:
         return None
     begin = g.random.choice((1, -1))
@@ -361,7 +246,7 @@ def rolled(g: RowGraph, value: Value) -> Value | None:
 
 
 def reversed_axis(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _no_batch)
+    at = g.axis(value, has_no_batch)
     if at is None:
         return None
     bounds = [g.constant([each]) for each in (-1, -_INT64_MAX, at, -1)]
@@ -377,18 +262,18 @@ def every_other(g: RowGraph, value: Value) -> Value | None:
     assert isinstance(step, int)
     begin = g.random.randrange(step)
     bounds = [g.constant([each]) for each in (begin, _INT64_MAX, at, step)]
-    return Value(g.op("Slice", value.name, *bounds), _with(value, at, value.axes[at][:-1]))
+    return Value(g.op("Slice", value.name, *bounds), replaced(value, at, value.axes[at][:-1]))
 
 
 def picked(g: RowGraph, value: Value) -> Value | None:
     """Some entries of an axis of the network, in another order."""
-    at = g.axis(value, _number)
+    at = g.axis(value, is_number)
     if at is None:
         return None
     (width,) = value.axes[at]
     assert isinstance(width, int)
     chosen = [g.random.randrange(width) for _ in range(g.number())]
-    return Value(g.op("Gather", value.name, g.constant(chosen), axis=at), _with(value, at, (len(chosen),)))
+    return Value(g.op("Gather", value.name, g.constant(chosen), axis=at), replaced(value, at, (len(chosen),)))
 
 
 def picked_in_merged(g: RowGraph, value: Value) -> Value | None:
@@ -404,7 +289,7 @@ def picked_in_merged(g: RowGraph, value: Value) -> Value | None:
     if g.random.random() < 0.6:
         last = g.op("Sub", g.product(inner), g.constant([1]))
         indices = g.op("Add", indices, last if g.random.random() < 0.5 else g.constant(1 if _two(g, inner) else 0))
-    return Value(g.op("Gather", value.name, indices, axis=at), _with(value, at, outer))
+    return Value(g.op("Gather", value.name, indices, axis=at), replaced(value, at, outer))
 
 
 def _two(g: RowGraph, inner: Axis) -> bool:
@@ -413,7 +298,7 @@ def _two(g: RowGraph, inner: Axis) -> bool:
 
 def advanced(g: RowGraph, value: Value) -> Value | None:
     """`x[arange(rows), position]` of the two first axes."""
-    if len(value.axes) < 2 or not _no_batch(value.axes[1]) or not value.axes[1]:
+    if len(value.axes) < 2 or not has_no_batch(value.axes[1]) or not value.axes[1]:
         return None
     rows = g.range(value.axes[0])
     if g.random.random() < 0.5:
@@ -427,18 +312,18 @@ def advanced(g: RowGraph, value: Value) -> Value | None:
 
 def largest(g: RowGraph, value: Value) -> Value | None:
     """The entry at the position of the largest one, of each row."""
-    at = g.axis(value, _no_batch)
+    at = g.axis(value, has_no_batch)
     if at is None or not value.axes[at]:
         return None
     where = g.op("ArgMax", value.name, axis=at, keepdims=1)
     if g.random.random() < 0.5:
-        return Value(g.op("GatherElements", value.name, where, axis=at), _with(value, at, (1,)))
+        return Value(g.op("GatherElements", value.name, where, axis=at), replaced(value, at, (1,)))
     return Value(g.op("Mul", value.name, g.floats(where)), value.axes)
 
 
 def largest_of_row(g: RowGraph, value: Value) -> Value | None:
     """`x[arange(rows), argmax]`, in an axis of merged rows."""
-    if len(value.axes) != 2 or not _no_batch(value.axes[1]) or not value.axes[1]:
+    if len(value.axes) != 2 or not has_no_batch(value.axes[1]) or not value.axes[1]:
         return None
     where = g.op("ArgMax", value.name, axis=1, keepdims=0)
     indices = g.op("Add", g.op("Mul", g.range(value.axes[0]), g.product(value.axes[1])), where)
@@ -448,120 +333,42 @@ def largest_of_row(g: RowGraph, value: Value) -> Value | None:
 
 def scattered(g: RowGraph, value: Value) -> Value | None:
     """Ones at the position of the largest entry."""
-    from onnx import helper
-
-    at = g.axis(value, _no_batch)
+    at = g.axis(value, has_no_batch)
     if at is None or not value.axes[at]:
         return None
     where = g.op("ArgMax", value.name, axis=at, keepdims=1)
     blank = g.op("ConstantOfShape", g.shape(value.axes), value=helper.make_tensor("v", 1, [1], [0.0]))
-    ones = g.op("ConstantOfShape", g.shape(_with(value, at, ())), value=helper.make_tensor("v", 1, [1], [1.0]))
+    ones = g.op("ConstantOfShape", g.shape(replaced(value, at, ())), value=helper.make_tensor("v", 1, [1], [1.0]))
     return Value(g.op("Mul", value.name, g.op("ScatterElements", blank, where, ones, axis=at)), value.axes)
 
 
 def top(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _number)
+    at = g.axis(value, is_number)
     if at is None:
         return None
     (width,) = value.axes[at]
     assert isinstance(width, int)
     count = g.random.randint(1, width)
     g.op("TopK", value.name, g.constant([count]), outputs=2, axis=at)
-    return Value(g.nodes[-1].output[0], _with(value, at, (count,)))
+    return Value(g.nodes[-1].output[0], replaced(value, at, (count,)))
 
 
 def counted(g: RowGraph, value: Value) -> Value | None:
     """Numbers of rows by CumSum of ones, as an index into merged rows."""
-    from onnx import helper
-
     at = g.axis(value, lambda axis: len(axis) == 2 and axis[0] == BATCH and isinstance(axis[1], int))
     if at is None:
         return None
     ones = g.op("ConstantOfShape", g.size(BATCH), value=helper.make_tensor("v", 7, [1], [1]))
     numbers = g.op("CumSum", ones, g.constant(0), exclusive=1)
     indices = g.op("Mul", numbers, g.size(value.axes[at][1]))
-    return Value(g.op("Gather", value.name, indices, axis=at), _with(value, at, (BATCH,)))
-
-
-# positions in a length
-
-
-def _position(g: RowGraph, value: Value) -> int | None:
-    return g.axis(value, lambda axis: _single(axis) and not _number(axis))
-
-
-def _last(g: RowGraph, axis: Axis) -> str:
-    return g.op("Sub", g.product(axis), g.constant([1]))
-
-
-def flipped(g: RowGraph, value: Value) -> Value | None:
-    """An axis read from its last position to the first one."""
-    at = _position(g, value)
-    if at is None:
-        return None
-    indices = g.op("Sub", _last(g, value.axes[at]), g.range(value.axes[at]))
-    return Value(g.op("Gather", value.name, indices, axis=at), value.axes)
-
-
-def shifted(g: RowGraph, value: Value) -> Value | None:
-    """Each position reads the next one, the last one itself or the first one."""
-    at = _position(g, value)
-    if at is None:
-        return None
-    indices = g.op("Add", g.range(value.axes[at]), g.constant(1))
-    if g.random.random() < 0.5:
-        indices = g.op("Min", indices, _last(g, value.axes[at]))
-    else:
-        indices = g.op("Mod", indices, g.product(value.axes[at]))
-    return Value(g.op("Gather", value.name, indices, axis=at), value.axes)
-
-
-def slid(g: RowGraph, value: Value) -> Value | None:
-    """Windows of three positions of a padded axis."""
-    at = _position(g, value)
-    if at is None:
-        return None
-    pads = [0] * (2 * len(value.axes))
-    pads[at] = pads[at + len(value.axes)] = 1
-    rows = g.op("Unsqueeze", g.range(value.axes[at]), g.constant([1]))
-    indices = g.op("Add", rows, g.constant([[0, 1, 2]]))
-    found = g.op("Gather", g.op("Pad", value.name, g.constant(pads)), indices, axis=at)
-    return Value(found, _with(value, at, value.axes[at], (3,)))
-
-
-def from_end(g: RowGraph, value: Value) -> Value | None:
-    """Numbers of positions counted from the last one, or parts of the length."""
-    at = _position(g, value)
-    if at is None:
-        return None
-    axis = value.axes[at]
-    if g.random.random() < 0.5:
-        numbers = g.floats(g.op("Sub", g.range(axis), _last(g, axis)))
-    else:
-        numbers = g.op("Div", g.floats(g.range(axis)), g.floats(g.product(axis)))
-    return Value(g.op("Add", value.name, g.along(numbers, at, len(value.axes))), value.axes)
-
-
-def near(g: RowGraph, value: Value) -> Value | None:
-    """A mask of positions that are near to each other; one without an entry of each kind tells nothing."""
-    places = [at for at, axis in enumerate(value.axes) if _single(axis)]
-    if len(places) < 2:
-        return None
-    low, high = sorted(g.random.sample(places, 2))
-    rank = len(value.axes)
-    one, two = (g.along(g.range(value.axes[at]), at, rank) for at in (low, high))
-    width = g.random.choice((0, 1, 2))
-    if width > min(number_of(value.axes[at], g.old) for at in (low, high)) - 2:
-        return None
-    mask = g.op("LessOrEqual", g.op("Abs", g.op("Sub", two, one)), g.constant(width))
-    return Value(g.op("Where", mask, value.name, g.constant(0, np.float32)), value.axes)
+    return Value(g.op("Gather", value.name, indices, axis=at), replaced(value, at, (BATCH,)))
 
 
 # windows
 
 
 def padded(g: RowGraph, value: Value) -> Value | None:
-    at = g.axis(value, _single)
+    at = g.axis(value, is_alone)
     if at is None:
         return None
     (held,) = value.axes[at]
@@ -570,25 +377,23 @@ def padded(g: RowGraph, value: Value) -> Value | None:
     pads[at], pads[at + len(value.axes)] = before, after
     total = before + after
     grown: Axis = (held + total,) if isinstance(held, int) else (Size(held.symbol, held.plus + total),)
-    return Value(g.op("Pad", value.name, g.constant(pads)), _with(value, at, grown))
+    return Value(g.op("Pad", value.name, g.constant(pads)), replaced(value, at, grown))
 
 
 def convolved(g: RowGraph, value: Value) -> Value | None:
     """A Conv along the last axis, which keeps its size."""
-    if len(value.axes) != 3 or has(value.axes[2], "batch") or not _number(value.axes[1]):
+    if len(value.axes) != 3 or has(value.axes[2], "batch") or not is_number(value.axes[1]):
         return None
     (width,) = value.axes[1]
     assert isinstance(width, int)
     out = g.number()
     found = g.op("Conv", value.name, g.weights(out, width, 3), pads=[1, 1], kernel_shape=[3])
-    return Value(found, _with(value, 1, (out,)))
+    return Value(found, replaced(value, 1, (out,)))
 
 
 def recurrent(g: RowGraph, value: Value) -> Value | None:
     """A GRU over the first axis, with states of zeros."""
-    from onnx import helper
-
-    if len(value.axes) != 3 or not _no_batch(value.axes[0]) or not _number(value.axes[2]):
+    if len(value.axes) != 3 or not has_no_batch(value.axes[0]) or not is_number(value.axes[2]):
         return None
     (width,), hidden = value.axes[2], 2
     assert isinstance(width, int)
