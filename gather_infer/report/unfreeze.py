@@ -29,6 +29,8 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
         lines += fitted(f"{name}   {printable(size)}, was {old}: {places}", view.width, "    ")
     if result.blocked is not None:
         lines += fitted(f"  refused: {printable(result.why_refused)}", view.width, "    ")
+        if result.like is None:
+            lines += fitted("  a second export at another size may tell more: --like OTHER", view.width, "    ")
     else:
         lines += interface_text(result.interface, view)
         added = result.after.nodes - result.before.nodes

@@ -95,7 +95,8 @@ def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         elif not _holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
             pass
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
-            raise Blocked(walk.label(node), f"cuts [{start}:{end}] out of an axis of {product(factors)}")
+            cut = f"[{start}:{'' if end >= 2**31 - 1 else end}{'' if step == 1 else f':{step}'}]"
+            raise Blocked(walk.label(node), f"cuts {cut} out of an axis of {product(factors)}")
     edits = {1: (starts, begins), 2: (ends, changed)}
     inputs = {at: walk.constant(new) for at, (old, new) in edits.items() if not np.array_equal(old, new)}
     return walk.with_inputs(node, inputs) if inputs else node

@@ -378,6 +378,14 @@ class UnfreezingWalk(Interpreter):
                 perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), list(range(len(held)))[::-1])
                 self.factors[name] = tuple(held[axis] for axis in perm)
                 return
+            repeats = self.array(node.input[1]) if node.op_type == "Tile" and node.input[0] in self.factors else None
+            if repeats is not None:
+                held = self.factors[node.input[0]]
+                self.factors[name] = tuple(
+                    (count, *factors) if count != 1 else factors
+                    for count, factors in zip(repeats.ravel().tolist(), held, strict=True)
+                )
+                return
         self.dependent.add(name)
         self.factors[name] = tuple(self._factors_of(dim, inputs) for dim in value.shape)
 

@@ -31,6 +31,7 @@ FAULTS: Final = tuple(
         ("walk", "if self._is_broken(node, implied.any_of):", "if not implied:", "implied constraints do not matter"),
         ("walk", "        if wanted is not None:\n", "        if wanted is not None and not wanted:\n", "shapes decide where a Reshape has the size"),
         ("walk", "self.factors[name] = tuple(held[axis] for axis in perm)", "self.factors[name] = tuple(held)", "a Transpose keeps the order of the sizes"),
+        ("walk", "(count, *factors) if count != 1 else factors\n", "(*factors, count) if count != 1 else factors\n", "a Tile repeats each row"),
         ("walk", "return max(held, key=len, default=whole(dim))", "return whole(dim)", "merged axes are forgotten behind other operators"),
         ("walk", "            self._producers[name] = changed\n", "            pass\n", "copies are made of the nodes before their edits"),
         ("walk", "self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))", "self.upper_bounds[name] = max(most - rest, self.upper_bounds.get(name, 0)) + 1", "a table has a row more"),

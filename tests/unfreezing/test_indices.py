@@ -51,6 +51,12 @@ REFUSED = {
         SEQ,
         "reads at [0, 0, 1, 1]... in an axis of seq",
     ),
+    "one of three entries of each row, by steps": (
+        "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[1] b = {1}, int64[1] e = {9223372036854775807}, "
+        "int64[1] a = {0}, int64[1] k = {3}> { r = Reshape(x, s) y = Slice(r, b, e, a, k) }",
+        BATCH,
+        "cuts [1::3] out of an axis of 3*batch",
+    ),
     "the first entry of merged rows, of an old size of 1": (
         "(float[1,1] x) => (float[1] y) <float[1,1] c = {7}, int64[1] s = {2}, int64[1] b = {0}, int64[1] e = {1}> "
         "{ j = Concat<axis=1>(c, x) r = Reshape(j, s) y = Slice(r, b, e, b) }",

@@ -16,9 +16,19 @@ from tests.verification.models import model
 
 CASES = {
     "old size 1: the second place, as a node contradicts the first": Case(
-        "(float[1,3,4] x) => (float[1,3,4] y) <int64[4] s = {1,1,3,4}, int64[1] a = {0}> "
-        "{ r = Reshape(x, s) q = Squeeze(r, a) y = Neg(q) }",
+        "(float[1,3,4] x) => (float[1,3,4] y) <int64[4] s = {1,1,3,4}, int64 i = {0}> "
+        "{ r = Reshape(x, s) q = Gather<axis=0>(r, i) y = Neg(q) }",
         "(float[batch,3,4] x) => (float[batch,3,4] y) { y = Neg(x) }",
+    ),
+    "rows that are repeated, one after the other": Case(
+        "(float[2,3] x) => (float[4,3] y, float[3,4] z) <int64[2] r = {2,1}> { y = Tile(x, r) z = Transpose(y) }",
+        "(float[batch,3] x) => (float[n,3] y, float[3,n] z) <int64[2] r = {2,1}> { y = Tile(x, r) z = Transpose(y) }",
+    ),
+    "rows that are repeated, and reshaped": Case(
+        "(float[2,4] x) => (float[2,2,4] y) <int64[2] r = {2,1}, int64[3] s = {2,2,4}> "
+        "{ t = Tile(x, r) y = Reshape(t, s) }",
+        "(float[batch,4] x) => (float[2,batch,4] y) <int64[2] r = {2,1}, int64[3] s = {2,-1,4}> "
+        "{ t = Tile(x, r) y = Reshape(t, s) }",
     ),
     "a 0 in a target that allows zeros": Case(
         "(float[2,3,4] x) => (float[2,12] y) <int64[2] s = {2,12}> { y = Reshape<allowzero=1>(x, s) }",
