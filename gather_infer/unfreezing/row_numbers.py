@@ -7,7 +7,7 @@ right for one row, and has to get `row * stride` for more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Set
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -230,6 +230,8 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             continue
         if indices in walk.row_numbers.sized or walk.has_free_values(indices):
             return node
+        if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:
+            raise Blocked(walk.label(node), f"reads in an axis of {product(each.factors)} by steps of the old sizes")
         if each.factors.index(each.dim) and walk.array(indices) is None:
             found = _with_scaled_offset(walk, indices, each)
             if found is None:
@@ -251,8 +253,15 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             raise Blocked(
                 walk.label(node), f"reads at {_shown(walk.array(indices))} in an axis of {product(each.factors)}"
             )
+        others = [other for other in addressed if other.component not in alike]
+        if constant is not None and not all(_reads_an_end(walk, indices, other) for other in others):
+            raise Blocked(walk.label(node), f"reads at {_shown(constant)} in axes of {_sizes(addressed)}")
         return walk.with_inputs(node, {1: found})
     return node
+
+
+def _sizes(addressed: Iterable[_Addressed]) -> str:
+    return " and ".join(str(product(each.factors)) for each in addressed)
 
 
 def _is_computed_position(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:

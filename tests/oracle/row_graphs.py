@@ -180,9 +180,12 @@ class RowGraph:
             helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), [_text(axis) for axis in axes])
             for name, axes in self.inputs.items()
         ]
-        ends = {value.name: f"y{at}" for at, value in enumerate(values)}
-        self.nodes += [helper.make_node("Identity", [name], [end]) for name, end in ends.items()]
-        outputs = [helper.make_tensor_value_info(end, TensorProto.FLOAT, None) for end in ends.values()]
+        ends = {f"y{at}": value for at, value in enumerate(values)}
+        self.nodes += [helper.make_node("Identity", [value.name], [end]) for end, value in ends.items()]
+        outputs = [
+            helper.make_tensor_value_info(end, TensorProto.FLOAT, [None] * len(value.axes))
+            for end, value in ends.items()
+        ]
         graph = helper.make_graph(self.nodes, "g", inputs, outputs, self.tensors)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
 

@@ -102,6 +102,8 @@ FAULTS: Final = tuple(
         ("row_numbers", "        if found is None:\n            raise Blocked(\n", "        if found is None:\n            continue\n            raise Blocked(\n", "any constant index fits"),
         ("row_numbers", "return bool(((rows == 0) | (rows == -1)).all())", "return True", "any index of a length is one of an end"),
         ("row_numbers", "return bool(step[..., each.component].any() and not step[..., others].any())", "return bool(step.any())", "an index that counts along any axis numbers the rows"),
+        ("row_numbers", "if constant is not None and not all(", "if constant is None and not all(", "an index of rows has any position"),
+        ("row_numbers", "if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:", "if not each.factors:", "rows and positions in one axis are one size"),
         ("row_numbers", "elif not _holds_rows(walk, product(factors)) and", "elif str(product(factors)) not in walk.row_symbols and", "an end of merged rows is one of a length"),
         ("row_numbers", "if len(found) == 1:  # with", "if found:  # with", "the first axis of sliding windows is that of positions"),
         ("row_numbers", "step[..., 0 if each.component is None else each.component] = each.stride\n    return walk.rows.numbered", "step[..., 0 if each.component is None else each.component] = 1\n    return walk.rows.numbered", "rows are one element apart"),

@@ -14,7 +14,7 @@ differ here: the check takes longer than all else.
     fixed    other outputs, of which the result reports that no freed size reaches them, as constants that were repeated
     refused  nothing was written
     wrong    written, and other outputs, or a failure inside of its contract
-    fails    the static model does not have the outputs of the original at the old sizes
+    fails    there is no static model, or it has other outputs than the original at the old sizes
 """
 
 from __future__ import annotations
@@ -207,7 +207,9 @@ def outcomes(
     samples = [sample(seed, time_first=time_first, moves=moves) for seed in seeds]
     statics = simplified(samples, python) if python else map(static_of, samples)
     for each, static in zip(samples, statics, strict=True):
-        if static is not None:
+        if static is None:
+            yield each, each.model, Outcome("fails", "no static model was made")
+        else:
             yield each, static, judged(each, static, symbols)
 
 

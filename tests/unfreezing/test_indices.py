@@ -26,6 +26,11 @@ CASES = {
         ("x.0=seq", "x.1=seq"),
         sizes=(1, 2, 3, 7),
     ),
+    "an index of each row and of the first position": Case(
+        "(float[2,3] x) => (float[2] y) <int64[2,2] i = {0,0,1,0}> { y = GatherND(x, i) }",
+        "(float[batch,seq] x) => (float[batch] y) <int64 i = {0}> { y = Gather<axis=1>(x, i) }",
+        ("x.0=batch", "x.1=seq"),
+    ),
     "rows that are scattered to the places of their numbers": Case(
         "(float[2,3] x) => (float[2,3] y) <float[2,3] d = {0,0,0,0,0,0}, int64[2,2] i = {0,1,1,1}, int64[1] a = {1}> "
         "{ u = ReduceMax<keepdims=0>(x, a) y = ScatterND(d, i, u) }",
@@ -50,6 +55,22 @@ REFUSED = {
         "(float[3,3,2] x) => (float[3,2] y) <int64[3,2] i = {0,0,1,1,2,2}> { y = GatherND(x, i) }",
         SEQ,
         "reads at [0, 0, 1, 1]... in an axis of seq",
+    ),
+    "an index of each row and of the last position": (
+        "(float[2,3] x) => (float[2] y) <int64[2,2] i = {0,2,1,2}> { y = GatherND(x, i) }",
+        ("x.0=batch", "x.1=seq"),
+        "reads at [0, 2, 1, 2] in axes of batch and seq",
+    ),
+    "an index of each row and each position": (
+        "(float[2,3] x) => (float[2,3] y) <int64[2,3,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}> { y = GatherND(x, i) }",
+        ("x.0=batch", "x.1=seq"),
+        "reads at [0, 0, 0, 1]... in axes of batch and seq",
+    ),
+    "an index into rows and positions in one axis": (
+        "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[2] r = {0,3}> "
+        "{ f = Reshape(x, s) i = ArgMax<axis=1, keepdims=0>(x) j = Add(i, r) y = Gather(f, j) }",
+        ("x.0=batch", "x.1=seq"),
+        "reads in an axis of batch*seq by steps of the old sizes",
     ),
     "one of three entries of each row, by steps": (
         "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[1] b = {1}, int64[1] e = {9223372036854775807}, "

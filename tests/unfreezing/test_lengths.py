@@ -366,6 +366,6 @@ def test_tables_that_depend_on_their_end_are_not_cut(size: int) -> None:
     assert why_not_cut(np.hstack([np.sin(angles), np.cos(angles)])[::-1], 0)
     assert why_not_cut(np.cos(2 * np.pi * steps / size).astype(np.float32), 0)  # of a Fourier transform
     assert why_not_cut(np.hstack([np.cos(2 * np.pi * steps / size), np.sin(2 * np.pi * steps / size)]), 0)
-    for positions in (np.linspace(-1, 1, size), np.arange(size) / size, (np.arange(size) + 0.5) / (size - 1)):
-        assert why_not_cut(positions, 0)
+    for fractions in (np.linspace(-1, 1, size), np.arange(size) / size, (np.arange(size) + 0.5) / (size - 1)):
+        assert why_not_cut(fractions, 0)
     assert why_not_cut(np.hanning(size), 0)
