@@ -246,7 +246,9 @@ class ConstantRows:
         for start, place in ((0, 1), (1 - size, size - 2)):
             numbers = np.arange(start, start + size).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
             step = np.take(array, [place], axis) * np.sign(start + 0.5).astype(array.dtype)
-            if are_parts(step, size) or not np.array_equal(array, numbers.astype(array.dtype) * step):
+            with np.errstate(over="ignore", invalid="ignore"):
+                is_scaled = np.array_equal(array, numbers.astype(array.dtype) * step)
+            if not is_scaled or are_parts(step, size):
                 continue
             counted = self.numbered(np.zeros(ones, np.int64), np.ones(ones, np.int64), axis, dim)
             if start:

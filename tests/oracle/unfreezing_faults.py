@@ -158,7 +158,7 @@ FAULTS: Final = tuple(
         ("row_numbers", "        held = walk.positions.of(node.input[1], component) or _numbered_updates(", "        held = walk.positions.of(node.input[1], component) or None and _numbered_updates(", "data written at all positions keep their size"),
         ("positions", "        if place == 0:\n", "        if place is None:\n", "blocks as long as the old length follow it"),
         # lengths: constants
-        ("constant_rows", "            if are_parts(step, size) or not", "            if not", "fractions of the length have a step of their own"),
+        ("constant_rows", "            if not is_scaled or are_parts(step, size):\n", "            if not is_scaled:\n", "fractions of the length have a step of their own"),
         ("constant_rows", "            if start:\n", "            if start > 0:\n", "linear biases begin at 0"),
         ("constant_rows", "slice(1) if at != axis and held == size else slice(None)", "slice(None)", "each row of a table of distances begins at a constant or ends at 0"),
         ("position_masks", "if len(changes) not in (1, 2) or (len(changes) == 2 and values[0] != values[-1]):", "if not changes:", "a mask has two limits at most"),
