@@ -17,7 +17,7 @@ from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free, windows_in
 from gather_infer.unfreezing.samples import values_of
-from gather_infer.unfreezing.windows import Windows, pads_of, same_pads, windows_of
+from gather_infer.unfreezing.windows import SlidingWindows, pads_of, same_pads, windows_of
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -74,6 +74,6 @@ def _stride_to_divide(walk: UnfreezingWalk, node: NodeProto, axis: int, shape: S
     return 1
 
 
-def _is_like_same(windows: Windows, pads: tuple[int, int], size: int | None) -> bool:
+def _is_like_same(windows: SlidingWindows, pads: tuple[int, int], size: int | None) -> bool:
     """Whether paddings that differ by one are those of the padding SAME at a size."""
     return size is not None and pads[0] != pads[1] and pads in {same_pads(windows, size, n) for n in _SAME}

@@ -15,7 +15,7 @@ from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.result import Blocked
-from gather_infer.unfreezing.windows import Windows, paddings, pads_of, same_pads, windows_of
+from gather_infer.unfreezing.windows import SlidingWindows, paddings, pads_of, same_pads, windows_of
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -31,7 +31,7 @@ class _Axis(NamedTuple):
     dim: Dim
     sizes: tuple[int, int]
     pads: tuple[tuple[int, int], tuple[int, int]]
-    windows: Windows | None
+    windows: SlidingWindows | None
 
 
 def with_explained_paddings(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:

@@ -26,7 +26,7 @@ def rolled(walk: UnfreezingWalk, node: NodeProto, axis: int, old: int) -> tuple[
         return None
     joined = next((a.i for a in readers[0].attribute if a.name == "axis"), 0)
     rank = len(walk.factors[node.input[0]])
-    parts = [walk.producer_in_file(name) for name in readers[0].input]
+    parts = [walk.in_file.get(name) for name in readers[0].input]
     if joined % rank != axis or any(part is None or part.op_type != "Slice" for part in parts):
         return None
     ranges = [_range(walk, part, axis, old) for part in parts if part is not None and part.input[0] == node.input[0]]

@@ -16,8 +16,8 @@ from onnx import NodeProto
 from gather_infer.symbolic import Dim, Expr, product, symbol
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, is_free
+from gather_infer.unfreezing.cuts import holds_rows, opened_slice
 from gather_infer.unfreezing.result import Blocked
-from gather_infer.unfreezing.rolled_images import rolled
 from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
@@ -71,87 +71,10 @@ def with_row_numbers(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     if walk.is_matched(node):
         return node
     if node.op_type == "Slice":
-        return _opened_slice(walk, node) if node.input[0] in walk.factors else node
+        return opened_slice(walk, node) if node.input[0] in walk.factors else node
     if node.op_type in ADDRESSING and len(node.input) > 1:
         return _with_index(walk, _with_addressed_rows(walk, node))
     return walk.positions.with_sizes(node)
-
-
-def _opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
-    """An end that is the old size means the end; another one is refused."""
-    axes = walk.factors[node.input[0]]
-    if len(node.input) < 3:
-        return _slice_by_attributes(walk, node)
-    starts, ends = walk.array(node.input[1]), walk.array(node.input[2])
-    given = walk.array(node.input[3]) if len(node.input) > 3 and node.input[3] else np.arange(len(axes))
-    steps = walk.array(node.input[4]) if len(node.input) > 4 and node.input[4] else None
-    if starts is None or ends is None or given is None:
-        return node
-    begins, changed = starts.copy(), ends.copy()
-    for at, axis in enumerate(given.ravel()[: starts.size].tolist()):
-        factors = axes[axis % len(axes)]
-        if not any(is_free(factor, walk.freed) for factor in factors):
-            continue
-        old = next(values_of([product(factors)], walk.samples.old))
-        start, end, step = starts.flat[at], ends.flat[at], 1 if steps is None else steps.flat[at]
-        is_last = end >= 2**31 - 1
-        if step == 1 and old and start in (0, -old) and (end == old or is_last):
-            begins.flat[at] = 0
-            changed.flat[at] = end if is_last else _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
-        elif old and _is_of_an_image(walk, factors) and (roll := rolled(walk, node, axis % len(axes), old)):
-            begins.flat[at], changed.flat[at] = roll
-        elif step == 1 and (part := _part_of_length(walk, product(factors), int(start), int(end))) is not None:
-            begins.flat[at], changed.flat[at] = part
-        elif not _holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
-            pass
-        elif is_last and 0 <= start < step and _is_of_an_image(walk, factors):
-            pass  # each position of a kind: every second row or column
-        elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
-            cut = f"[{start}:{'' if end >= 2**31 - 1 else end}{'' if step == 1 else f':{step}'}]"
-            raise Blocked(walk.label(node), f"cuts {cut} out of an axis of {product(factors)}")
-    edits = {1: (starts, begins), 2: (ends, changed)}
-    inputs = {at: walk.constant(new) for at, (old, new) in edits.items() if not np.array_equal(old, new)}
-    return walk.with_inputs(node, inputs) if inputs else node
-
-
-def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tuple[int, int] | None:
-    """A cut of as many positions as a length has, out of `seq + k`: all but the last k, or all but the first k."""
-    for name in sorted(dim.symbols & walk.freed.keys() - walk.row_symbols) if isinstance(dim, Expr) else ():
-        rest, size = dim - symbol(name), walk.freed[name]
-        if not isinstance(rest, int) or rest < 1 or rest == size:
-            continue
-        whole_size = size + rest
-        begin, stop = (start + whole_size if start < 0 else start), (end + whole_size if end < 0 else end)
-        if (begin, stop) == (0, size):
-            return 0, -rest
-        if begin == rest and stop >= whole_size:
-            return rest, end if end >= 2**31 - 1 else 2**31 - 1
-    return None
-
-
-def _slice_by_attributes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
-    """The node, if it cuts no freed axis; before opset 10 the positions are attributes, which are not edited."""
-    axes, held = walk.factors[node.input[0]], {a.name: list(a.ints) for a in node.attribute}
-    starts, ends = held.get("starts", []), held.get("ends", [])
-    for start, end, axis in zip(starts, ends, held.get("axes", range(len(starts))), strict=False):
-        factors = axes[axis % len(axes)]
-        if any(is_free(factor, walk.freed) for factor in factors) and not (start == 0 and end >= 2**31 - 1):
-            raise Blocked(walk.label(node), f"cuts [{start}:{end}] out of an axis of {product(factors)}")
-    return node
-
-
-def _holds_rows(walk: UnfreezingWalk, dim: Dim) -> bool:
-    """Whether an axis holds rows, also beside other sizes."""
-    return isinstance(dim, Expr) and not dim.symbols.isdisjoint(walk.row_symbols)
-
-
-def _cuts_near_an_end(start: int, end: int, step: int) -> bool:
-    """Whether a cut of a length is the same for any length: one position at an end, or all but that one."""
-    return step == 1 and (int(start), int(end)) in {(0, 1), (0, -1), (-1, _INT64_MAX), (-1, 2**31 - 1), (1, _INT64_MAX)}
-
-
-def _is_of_an_image(walk: UnfreezingWalk, factors: Factors) -> bool:
-    return all(isinstance(each, Expr) and each.symbols <= walk.image_symbols for each in factors)
 
 
 def _is_source(walk: UnfreezingWalk, node: NodeProto) -> bool:
@@ -266,13 +189,13 @@ def _sizes(addressed: Iterable[_Addressed]) -> str:
 
 def _is_computed_position(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:
     """Whether an index is a position in a length that the model computes from its inputs."""
-    return not _holds_rows(walk, each.dim) and walk.array(indices) is None and len(each.factors) == 1
+    return not holds_rows(walk, each.dim) and walk.array(indices) is None and len(each.factors) == 1
 
 
 def _reads_an_end(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:
     """Whether a constant index reads the first or the last position of a length."""
     array = walk.array(indices)
-    if array is None or _holds_rows(walk, each.dim) or len(each.factors) > 1 or array.dtype.kind not in "iu":
+    if array is None or holds_rows(walk, each.dim) or len(each.factors) > 1 or array.dtype.kind not in "iu":
         return False
     rows = array if each.component is None else array[..., each.component]
     return bool(((rows == 0) | (rows == -1)).all())
@@ -376,7 +299,7 @@ def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> st
         if any((part != kept).any() for part, kept in zip((inner, outer), parts, strict=True)):
             return None
         inner, outer = parts
-    elif _holds_rows(walk, each.dim):
+    elif holds_rows(walk, each.dim):
         return None
     found = walk.constant(inner.astype(np.int64))
     if along is not None:

@@ -16,14 +16,14 @@ from gather_infer.symbolic import evaluate
 from gather_infer.unfreezing.axis_factors import AxisFactors, dim_of, is_free, placements
 
 if TYPE_CHECKING:
-    from gather_infer.unfreezing.walk import UnfreezingWalk
+    from gather_infer.unfreezing.factored_values import FactoredValues
 
 Pattern: TypeAlias = "tuple[AxisFactors, tuple[int, ...]]"
 """The axes that are reshaped, and the old sizes of the result: Reshapes with equal ones are read in the same way."""
 
 
 def after_transpose(
-    walk: UnfreezingWalk, axes: AxisFactors, target: Sequence[int], found: Sequence[AxisFactors], node: NodeProto
+    walk: FactoredValues, axes: AxisFactors, target: Sequence[int], found: Sequence[AxisFactors], node: NodeProto
 ) -> list[AxisFactors] | None:
     """The axis factors of a Reshape after a Transpose, if its rows are merged with other sizes without one.
 

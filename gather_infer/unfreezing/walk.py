@@ -29,7 +29,7 @@ from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
-from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, WindowSize, dim_of, is_free, placements, whole
+from gather_infer.unfreezing.axis_factors import AxisFactors, WindowSize, dim_of, is_free
 from gather_infer.unfreezing.bodies import Bodies
 from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
@@ -38,14 +38,13 @@ from gather_infer.unfreezing.counts import Counts
 from gather_infer.unfreezing.divisible_sizes import with_divisible_sizes
 from gather_infer.unfreezing.explained_constants import explained, explained_windows
 from gather_infer.unfreezing.explained_paddings import with_explained_paddings
-from gather_infer.unfreezing.new_values import NewValues
+from gather_infer.unfreezing.factored_values import FactoredValues
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.positions import PositionFacts
 from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
 from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
-from gather_infer.unfreezing.transposed_rows import Pattern, after_transpose
 from gather_infer.unfreezing.unknown_shapes import problem_of_unknown_shape
 from gather_infer.unfreezing.unknown_sizes import UnknownSizes
 from gather_infer.unfreezing.visible_values import stacked
@@ -67,30 +66,16 @@ class Placed(NamedTuple):
     reason: str
 
 
-class UnfreezingWalk(NewValues):
+class UnfreezingWalk(FactoredValues):
     """An interpreter of the main graph, and of the bodies of its nodes, that edits nodes.
 
-    static   the facts of the model before, of the values that the present graph can read
-    path     the present graph, in the file
-    bodies   the walk of subgraphs
-    freed    symbol -> the old size
     sites    symbol -> an input axis that has it
-    factors  the axis factors of values that depend on a freed size
-    image_symbols  the symbols of lengths that are sizes of images: a node slides windows over them
     divisible  copies of values -> axis, and the number that divides it in each run that does not fail
     divided  sizes, and the numbers that divide them
     leaves_out_sizes  whether a node requires lengths to be equal that are not at each size, as windows and strides do
     divides_patches   whether strides have to divide the image, as an earlier walk found that sizes are left out
     windows  the sizes of the windows that images are cut into
-    dependent  the values that are computed from an input with a freed size
     upper_bounds  symbol -> the largest size for which the constants of the file have rows
-    row_symbols   the symbols of rows, of which each is computed alone; others are lengths
-    counterpart  a second model at other sizes; None if there is none
-    ambiguous   results of Reshapes that can hold a freed size of 1 in several places, and patterns of Reshapes that may
-                stand for a Transpose and a Reshape -> the number of ways
-    placements  which of them to take, the first one unless given
-    perms    results of Reshapes whose input has to be transposed -> the order of its axes; `transposed`, these values
-    other_places  results of Reshapes that can hold a length in several places -> the numbers of those not taken
     unknown  sizes of Resizes that a later node tells
     repeated_rows  values that nodes compute from constants alone, whose axis counts rows
     candidates  values behind the node that does not fit, which may be such
@@ -98,8 +83,6 @@ class UnfreezingWalk(NewValues):
     readers  value of the present graph -> the nodes of this graph that read it
     """
 
-    static: Mapping[str, Value]
-    freed: dict[str, int]
     sites: Mapping[str, Site]
     opset: int
 
@@ -112,14 +95,12 @@ class UnfreezingWalk(NewValues):
         self.static_scopes, self.generated_before, self.path = scopes, generated, MAIN
         self.row_symbols, self.counterpart = frozenset(row_symbols), counterpart
         self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
-        self.factors: dict[str, AxisFactors] = {}
         self.divisible: dict[str, dict[int, int]] = {}
         self.divided: set[tuple[Dim, int]] = set()
         self.leaves_out_sizes = False
         self.divides_patches = False
         self.windows: set[int] = set()
-        self.dependent: set[str] = set()
-        self.image_symbols: set[str] = set()
+        self.begin_factors()
         self.upper_bounds: dict[str, int] = {}
         self.placed: list[Placed] = []
         self.row_numbers = RowNumbers()
@@ -129,11 +110,6 @@ class UnfreezingWalk(NewValues):
         self.sizes = ComputedSizes(self)
         self.unknown = UnknownSizes(self, {})
         self.bodies = Bodies(self)
-        self.ambiguous: dict[str | Pattern, int] = {}
-        self.placements: Mapping[str | Pattern, int] = {}
-        self.perms: dict[str, Sequence[int]] = {}
-        self.transposed: set[str] = set()
-        self.other_places: dict[str, list[int]] = {}
         self.repeated_rows: tuple[RepeatedRow, ...] = ()
         self.candidates: list[RepeatedRow] = []
         self.use_names(names)
@@ -141,9 +117,8 @@ class UnfreezingWalk(NewValues):
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
         self._labels: list[str] = []
-        self._images: set[Shape] = set()  # sizes of images that the network has before tokens are made images again
         self.readers: dict[str, list[NodeProto]] = {}
-        self._in_file: dict[str, NodeProto] = {}
+        self.in_file: dict[str, NodeProto] = {}
 
     # the walk
 
@@ -163,7 +138,7 @@ class UnfreezingWalk(NewValues):
         names   of the values that the subgraph defines in the file
         """
         kept = self.graph, self.environment, self.static, self.path, self._position, self.placed
-        read = self.readers, self._in_file
+        read = self.readers, self.in_file
         marks = self.sizes.mark(), self.rows.mark(), len(self._emitted)
         self.enter_graph(environment)
         self.static, self.path = stacked(self.static_scopes.get(path, {}), self.static), path
@@ -172,7 +147,7 @@ class UnfreezingWalk(NewValues):
             yield self.placed
         finally:
             self.graph, self.environment, self.static, self.path, self._position, self.placed = kept
-            self.readers, self._in_file = read
+            self.readers, self.in_file = read
             self.sizes.forget_since(marks[0])
             self.rows.forget_since(marks[1])
             while len(self._emitted) > marks[2]:
@@ -197,7 +172,7 @@ class UnfreezingWalk(NewValues):
         self.factors.update(given)
         order, _, cycle = topological(nodes)
         assert not cycle, "the model is well formed"
-        self._in_file = {name: node for node in nodes for name in node.output}
+        self.in_file = {name: node for node in nodes for name in node.output}
         for node in nodes:
             for name in node.input:
                 self.readers.setdefault(name, []).append(node)
@@ -294,8 +269,8 @@ class UnfreezingWalk(NewValues):
                     self.divided.add((factor.whole, int(factor)))
             fact = self.environment.values.get(name)
             if isinstance(fact, SymbolicTensor) and node.op_type not in ("Reshape", "Flatten"):
-                self._images.add(self._image_of(fact.shape or ()))
-        self._images.discard(())
+                self.images.add(self.image_of(fact.shape or ()))
+        self.images.discard(())
 
     def _note(self, node: NodeProto) -> None:
         """Record what the elements of the outputs of a node are."""
@@ -317,11 +292,6 @@ class UnfreezingWalk(NewValues):
         if self.counterpart is None:
             return False
         return bool(self.path.steps) or node.output[0] in self.counterpart.facts
-
-    def _shape_in_second(self, name: str) -> Shape | None:
-        return None if self.counterpart is None or self.path.steps else self.counterpart.shape(name)
-
-    # inference of a node
 
     def attempt(self, node: NodeProto) -> str:
         """Infer a node and bind its outputs; what does not fit, in words, with nothing bound. "" if all fits."""
@@ -410,7 +380,7 @@ class UnfreezingWalk(NewValues):
             return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
         if not all(self.is_as_before(now, before) for now, before in zip(found.shape, was.shape, strict=True)):
             return f"{name} has the shape {_text(found.shape)}, had {_text(was.shape)}"
-        other = self._shape_in_second(name)
+        other = self.shape_in_second(name)
         if other is not None and list(values_of(found.shape, self.samples.other)) != list(
             values_of(other, self.samples.other)
         ):
@@ -423,7 +393,7 @@ class UnfreezingWalk(NewValues):
         if wanted is not None:
             if not wanted:
                 return f"{name} has the shape {_text(found.shape)}, whose axes cut {', '.join(self.freed)}"
-            if not any(self._is_shape(found.shape, axes) for axes in wanted[:1]):
+            if not any(self.is_shape(found.shape, axes) for axes in wanted[:1]):
                 return f"{name} has the shape {_text(found.shape)}, the order of its elements is {_texts(wanted[0])}"
         return ""
 
@@ -434,102 +404,6 @@ class UnfreezingWalk(NewValues):
         if free_symbols(before).isdisjoint(self.generated_before):
             return False
         return bool(self.path.steps) or not free_symbols(now).isdisjoint(self.context.causes)
-
-    def _is_shape(self, shape: Shape, axes: AxisFactors) -> bool:
-        return all(dim == dim_of(factors) for dim, factors in zip(shape, axes, strict=True))
-
-    def regrouped(self, node: NodeProto, shape: Shape) -> list[AxisFactors] | None:
-        """The axis factors that the result of a Reshape or Flatten can have; None for other operators."""
-        if node.op_type not in ("Reshape", "Flatten") or node.domain not in ("", "ai.onnx"):
-            return None
-        axes = self.factors.get(node.input[0])
-        if axes is None:
-            return None
-        target = [size for size in values_of(shape, self.samples.old) if size is not None]
-        if 0 in target:
-            return None
-        found = [
-            self._named(each, shape)
-            for each in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old, self._may_cut)
-        ]
-        other = self._shape_in_second(node.output[0])
-        if other is not None:
-            found = [
-                each for each in found
-                if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]
-            ]  # fmt: skip
-        name, moved = node.output[0], after_transpose(self, axes, target, found, node)
-        if moved is not None:
-            return moved
-        if len(found) > 1:
-            name = self.bodies.key(node.output[0])
-            self.ambiguous[name] = len(found)
-            first = self.placements.get(name, 0)
-            found = found[first:] + found[:first]
-            places = [[*values_of(map(dim_of, each), self.samples.of_lengths)] for each in found]
-            others = [(first + at) % len(found) for at, dims in enumerate(places) if dims != places[0]]
-            if others and other is None and self._image_of(tuple(map(dim_of, found[0]))) not in self._images:
-                if self.path.steps:
-                    raise Blocked(self.label(node), "more than one of its axes can hold a size of 1")
-                self.other_places[name] = others
-        return found
-
-    def _may_cut(self, dim: Dim) -> bool:
-        """Whether an axis may be cut into windows: one of an image, or any length if a second model has another one."""
-        if not isinstance(dim, Expr) or not dim.symbols.isdisjoint(self.row_symbols):
-            return False
-        return self.counterpart is not None or not dim.symbols.isdisjoint(self.image_symbols)
-
-    def _image_of(self, shape: Shape) -> Shape:
-        """The axes of a shape from the first length to the last one; () if there is only one."""
-        lengths = {name: size for name, size in self.freed.items() if name not in self.row_symbols}
-        free = [axis for axis, dim in enumerate(shape) if is_free(dim, lengths)]
-        return shape[free[0] : free[-1] + 1] if len(free) > 1 else ()
-
-    def _named(self, axes: AxisFactors, shape: Shape) -> AxisFactors:
-        """Axis factors with the symbols of the static shape where no freed size is."""
-        return tuple(
-            factors if any(isinstance(f, WindowSize) or is_free(f, self.freed) for f in factors) else whole(dim)
-            for factors, dim in zip(axes, shape, strict=True)
-        )
-
-    def record(self, name: str, value: Value, inputs: Sequence[str], node: NodeProto | None = None) -> None:
-        """Record the axis factors of a value that depends on a freed size."""
-        if not isinstance(value, SymbolicTensor) or value.shape is None:
-            return
-        if not any(is_free(dim, self.freed) for dim in value.shape):
-            return
-        if node is not None:
-            was = self.static.get(name)
-            known = was.shape if isinstance(was, SymbolicTensor) else None
-            found = self.regrouped(node, value.shape if known is None else known)
-            if found and self._is_shape(value.shape, found[0]):
-                self.factors[name] = found[0]
-                return
-            if node.op_type == "Transpose" and node.input[0] in self.factors:
-                held = self.factors[node.input[0]]
-                perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), list(range(len(held)))[::-1])
-                self.factors[name] = tuple(held[axis] for axis in perm)
-                return
-            repeats = self.array(node.input[1]) if node.op_type == "Tile" and node.input[0] in self.factors else None
-            if repeats is not None:
-                held = self.factors[node.input[0]]
-                self.factors[name] = tuple(
-                    (count, *factors) if count != 1 else factors
-                    for count, factors in zip(repeats.ravel().tolist(), held, strict=True)
-                )
-                return
-        self.dependent.add(name)
-        self.factors[name] = tuple(self._factors_of(dim, inputs) for dim in value.shape)
-
-    def _factors_of(self, dim: Dim, inputs: Sequence[str]) -> Factors:
-        """The factors of an axis, from an axis of an input with the same dim."""
-        if isinstance(dim, Expr) and dim.is_symbol:
-            return whole(dim)
-        held = (factors for name in inputs for factors in self.factors.get(name, ()) if dim_of(factors) == dim)
-        if isinstance(dim, int):
-            held = (factors for factors in held if any(isinstance(factor, WindowSize) for factor in factors))
-        return max(held, key=len, default=whole(dim))
 
     # new nodes and constants
 
@@ -580,9 +454,6 @@ class UnfreezingWalk(NewValues):
 
     def producer(self, name: str) -> NodeProto | None:
         return self._producers.get(name)
-
-    def producer_in_file(self, name: str) -> NodeProto | None:
-        return self._in_file.get(name)
 
 
 def _elements(array: Array) -> str:

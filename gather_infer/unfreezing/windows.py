@@ -27,14 +27,14 @@ _IMAGE_RANK: Final = 4
 _FIRST: Final = 2  # the axis of the first size of an image
 
 
-class Windows(NamedTuple):
+class SlidingWindows(NamedTuple):
     """Windows along an axis: the positions that one spans, and the stride."""
 
     size: int
     stride: int
 
 
-def windows_of(walk: UnfreezingWalk, node: NodeProto, axis: int) -> list[Windows]:
+def windows_of(walk: UnfreezingWalk, node: NodeProto, axis: int) -> list[SlidingWindows]:
     """The windows that a node slides over an axis of its data; for a Pad, those of the nodes that read it."""
     if node.domain not in ("", "ai.onnx"):
         return []
@@ -51,7 +51,7 @@ def windows_of(walk: UnfreezingWalk, node: NodeProto, axis: int) -> list[Windows
     if at >= len(kernel) or not isinstance(kernel[at], int):
         return []
     dilation, stride = (lists.get(name, [1] * len(kernel))[at] for name in ("dilations", "strides"))
-    return [Windows(dilation * (kernel[at] - 1) + 1, stride)]
+    return [SlidingWindows(dilation * (kernel[at] - 1) + 1, stride)]
 
 
 def pads_of(walk: UnfreezingWalk, node: NodeProto, axis: int, shape: Shape) -> tuple[int, int] | None:
@@ -68,7 +68,7 @@ def pads_of(walk: UnfreezingWalk, node: NodeProto, axis: int, shape: Shape) -> t
     return numbers[at], numbers[at + len(axes)]
 
 
-def same_pads(windows: Windows, size: int, name: str) -> tuple[int, int]:
+def same_pads(windows: SlidingWindows, size: int, name: str) -> tuple[int, int]:
     """The paddings SAME_UPPER or SAME_LOWER of an axis of a size."""
     positions = -(-size // windows.stride)
     total = max((positions - 1) * windows.stride + windows.size - size, 0)
