@@ -11,7 +11,7 @@ import pytest
 import gather_infer
 from fixtures.feeds import bindings, make_feeds, model_path
 from gather_infer import UsageError, freeze, infer, optimize, unfreeze
-from gather_infer.unfreezing import RowCheck, driver, walk
+from gather_infer.unfreezing import RowCheck, driver, factored_values
 from gather_infer.unfreezing.axis_factors import placements
 from tests.unfreezing.cases import BATCH, SIZES, Case, check_dynamic, check_refused, run
 from tests.verification.models import model
@@ -332,7 +332,9 @@ def test_rows_find_a_wrong_placement(monkeypatch: pytest.MonkeyPatch) -> None:
         "{ r = Reshape(x, s) m = MatMul(r, w) y = Reshape(m, u) }"
     )
     assert not unfreeze(static, BATCH).refused
-    monkeypatch.setattr(walk, "placements", lambda *_: iter([((2,), (2,), (gather_infer.symbol("batch"), 2))]))
+    monkeypatch.setattr(
+        factored_values, "placements", lambda *_: iter([((2,), (2,), (gather_infer.symbol("batch"), 2))])
+    )
     wrong = unfreeze(static, BATCH)
     assert wrong.refused
 
