@@ -277,6 +277,13 @@ REFUSED = {
         SEQ,
         "compares a count of up to 3 positions with 3",
     ),
+    "a table of positions and positions of a past, not of distances": (
+        "(float[1,3,1] x, float[1,2,1] c) => (float[1,3,5] y) "
+        "<float[1,3,5] t = {1,2,4,8,9,3,7,2,5,8,7,3,6,2,4}> "
+        "{ k = Concat<axis=1>(c, x) p = Transpose<perm=[0,2,1]>(k) m = MatMul(x, p) y = Add(m, t) }",
+        SEQ,
+        "may be first, last or between",
+    ),
     "a table that is counted from the last position": (
         "(float[1,3,2] x) => (float[1,3,2] y) <float[3,2] p = {0.9,-0.4,0.8,0.5,0,1}> { y = Add(x, p) }",
         SEQ,
