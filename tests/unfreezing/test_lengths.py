@@ -104,6 +104,12 @@ CASES = {
         SEQ,
         most=3,
     ),
+    "a repeated constant that is reshaped, with a target that keeps no size": Case(
+        "(float[1,3,2,2] x) => (float[1,3,2,2] y) <float[1,1,4] q = {1,2,3,4}, int64[3] r = {1,3,1}, "
+        "int64[4] s = {1,3,2,2}> { k = Tile(q, r) t = Reshape<allowzero=1>(k, s) y = Add(x, t) }",
+        "(float[1,seq,2,2] x) => (float[1,seq,2,2] y) <float[1,1,2,2] q = {1,2,3,4}> { y = Add(x, q) }",
+        SEQ,
+    ),
     "a table of distances to positions of a past": Case(
         "(float[1,3,1] x, float[1,2,1] c) => (float[1,3,5] y) "
         "<float[1,3,5] t = {1,2,4,8,9,3,1,2,4,8,7,3,1,2,4}> "

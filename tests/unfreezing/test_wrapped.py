@@ -24,6 +24,7 @@ PAIRS = [(name, [*WRAPPERS][(at + turn) % len(WRAPPERS)]) for at, name in enumer
 """Each model in two of the wrappers."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "wrapper"), PAIRS)
 def test_wrapped_models(name: str, wrapper: str) -> None:
     case = CASES[name]
