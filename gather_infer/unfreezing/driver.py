@@ -38,7 +38,7 @@ from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, reques
 from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
-from gather_infer.unfreezing.transposed_rows import Pattern
+from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.unfreezing.window_masks import stage_of_one_window
@@ -196,13 +196,15 @@ def _followed(
     A size of 1 can stand in several places of a reshaped tensor. If a node blocks the walk, the last such choice before
     it is made in another way, `MAX_WALKS` times at most; the first fault is the one that is reported. Rows are run, and
     contradict a wrong place; a length is not, so that nothing may fit its other places, unless the elements are the
-    same. Before that, constants behind the node are made to follow the size.
+    same. Before that, constants behind the node are made to follow the size. Where a Reshape of one row may stand for a
+    Transpose, too, rows have an axis of their own in the outputs.
     """
     first: Blocked | None = None
     placements: dict[str | Pattern, int] = {}
     sizes: dict[Site, Dim] = {}
 
     divides_patches = False
+    outputs = [value.name for value in opened.proto.graph.output]
 
     def follow(
         places: Mapping[str | Pattern, int], rows: tuple[RepeatedRow, ...]
@@ -253,6 +255,14 @@ def _followed(
             if found is not None:
                 walk, fault = found, None
         if fault is None:
+            for pattern in [key for key in walk.ambiguous if isinstance(key, tuple) and has_merged_rows(walk, outputs)]:
+                another, blocked = follow({**placements, pattern: 1 - placements.get(pattern, 0)}, walk.repeated_rows)
+                if blocked is None and not has_merged_rows(another, outputs):
+                    walk = another
+                    break
+            name = ambiguous_rows(walk, outputs)
+            if name:
+                return walk, Blocked(f"output {name}", "its rows may be in the axis of 1, or in that with other sizes")
             for name, others in walk.other_places.items():
                 for another, blocked in (follow({**placements, name: at}, walk.repeated_rows) for at in others):
                     if blocked is None and not has_same_elements(walk, another):

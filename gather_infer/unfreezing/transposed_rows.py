@@ -6,14 +6,14 @@ With one row, moving its axis of 1 does not change the order of the elements, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from onnx import NodeProto
 
 from gather_infer.symbolic import evaluate
-from gather_infer.unfreezing.axis_factors import AxisFactors, dim_of, is_free, placements
+from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.factored_values import FactoredValues
@@ -27,7 +27,7 @@ def after_transpose(
 ) -> list[AxisFactors] | None:
     """The axis factors of a Reshape after a Transpose, if its rows are merged with other sizes without one.
 
-    found   the axis factors without a Transpose: they are the second choice
+    found   the axis factors without a Transpose: they are the second choice where rows are moved to the first axis
     """
     if node.input[0] in walk.transposed:
         return list(found[:1])
@@ -42,17 +42,19 @@ def after_transpose(
     if found:
         walk.ambiguous.pop(pattern, None)  # the last choice is the last that was met
         walk.ambiguous[pattern] = 2
-        if walk.placements.get(pattern):
+        is_first = moved.axes[0] == moved.rows  # else rows are flattened, as tokens of experts are
+        if bool(walk.placements.get(pattern)) == is_first:
             return None
     walk.perms[name] = moved.perm
     return [moved.axes]
 
 
 class TransposedRows(NamedTuple):
-    """The order of axes before a Reshape, and the axis factors of its result."""
+    """The order of axes before a Reshape, the axis factors of its result, and those of the rows among them."""
 
     perm: tuple[int, ...]
     axes: AxisFactors
+    rows: Factors
 
 
 def transposed_rows(
@@ -79,5 +81,25 @@ def transposed_rows(
             perm = (*others[:count], at, *others[count:])
             for found in placements(tuple(axes[a] for a in perm), target, lambda dim: is_free(dim, free), old):
                 if found[place] == axes[at]:
-                    return TransposedRows(perm, found)
+                    return TransposedRows(perm, found, axes[at])
     return None
+
+
+def has_merged_rows(walk: FactoredValues, names: Iterable[str]) -> bool:
+    """Whether a value has rows in one axis with other sizes."""
+    return any(
+        len(held) > 1 and any(str(factor) in walk.row_symbols for factor in held)
+        for name in names
+        for held in walk.factors.get(name, ())
+    )
+
+
+def ambiguous_rows(walk: FactoredValues, names: Iterable[str]) -> str:
+    """A value with its one row in an axis with other sizes, and an axis of 1 that may be its; "" if there is none."""
+    one = {name for name in walk.row_symbols if walk.freed[name] == 1}
+    for name in names:
+        axes = walk.factors.get(name, ())
+        is_merged = any(len(held) > 1 and any(str(factor) in one for factor in held) for held in axes)
+        if is_merged and any(not held for held in axes):
+            return name
+    return ""

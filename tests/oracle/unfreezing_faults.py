@@ -274,7 +274,10 @@ FAULTS: Final = tuple(
         ("rows", "            differing = merged_difference(found[position], parts, axes[0], TOLERANCE)\n", "            differing = None\n", "results in one axis are not compared"),
         ("transposed_rows", "        if np.prod(target[place + 1 :]) <= 1:\n            break", "        if place < 0:\n            break", "rows may be the innermost size"),
         ("transposed_rows", "if size == stands_before and count != at):", "if count != at):", "rows are moved before any axis"),
-        ("transposed_rows", "        if walk.placements.get(pattern):\n", "        if pattern:\n", "a Reshape of one row is no Transpose"),
+        ("transposed_rows", "        if bool(walk.placements.get(pattern)) == is_first:\n", "        if pattern:\n", "a Reshape of one row is no Transpose"),
+        ("transposed_rows", "        is_first = moved.axes[0] == moved.rows", "        is_first = moved.axes != moved.rows", "flattened rows are moved"),
+        ("driver", "                if blocked is None and not has_merged_rows(another, outputs):\n", "                if blocked is not None:\n", "outputs have merged rows"),
+        ("transposed_rows", "        if is_merged and any(not held for held in axes):\n", "        if is_merged and not axes:\n", "rows of an output may be in two axes"),
         ("constant_rows", "if shape[axis] != 1 or name in walk.dependent or", "if shape[axis] != 1 or", "rows that depend on the input are repeated"),
         ("operand_edits", "        if freed and not walk.attempt(changed):\n", "        if not walk.attempt(changed) and False:\n", "a Squeeze removes the axis of the rows"),
     )

@@ -93,3 +93,18 @@ def test_no_place_of_its_own() -> None:
     result = unfreeze(model(text), ["x.0=batch"])
     assert not result.refused and [str(d) for d in result.proto.graph.output[0].type.tensor_type.shape.dim]
     assert result.proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "5*batch"
+
+
+def test_rows_of_an_output_beside_an_axis_of_1() -> None:
+    """Nothing tells whether two rows are `[2, 6, 3]` or `[1, 12, 3]`, if no Transpose gives them the axis of 1."""
+    text = (
+        "(float[1, 6, 3] x) => (y) <int64[2] f = {-1, 3}, int64[3] s = {1, 6, 3}> { a = Reshape(x, f) n = Neg(a)"
+        " y = Reshape(n, s) }"
+    )
+    assert not unfreeze(model(text), ["x.0=batch"]).refused
+    kept = (
+        "(float[1, 6, 3] x) => (y) <int64[2] f = {-1, 3}, int64[1] z = {0}> { a = Reshape(x, f) n = Neg(a)"
+        " y = Unsqueeze(n, z) }"
+    )
+    refused = unfreeze(model(kept), ["x.0=batch"])
+    assert refused.why_refused == "output y: its rows may be in the axis of 1, or in that with other sizes"
