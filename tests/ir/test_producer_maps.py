@@ -16,6 +16,9 @@ PACKAGE = Path(gather_infer.__file__).parent
 EXCEPTIONS = {
     "inference/topology.py: topological": "the interpreter also orders bodies that no file holds, and does not build the IR",
     "model/edits.py: Journal._replacements": "of the nodes that a journal inserts, which are in no graph",
+    "unfreezing/declared_types.py: with_declared_types": "pairs the nodes of a body that is being edited with those before",
+    "unfreezing/function_calls.py: _restore_calls": "of a message that is being edited, and is no IR before that",
+    "unfreezing/walk.py: UnfreezingWalk.walk_nodes": "an interpreter, whose bodies no IR holds",
 }
 """Function -> why it builds a map of its own."""
 

@@ -95,7 +95,7 @@ def test_no_place_of_its_own() -> None:
     assert result.proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "5*batch"
 
 
-def test_rows_of_an_output_beside_an_axis_of_1() -> None:
+def test_rows_of_an_output_that_may_be_in_two_axes() -> None:
     """Nothing tells whether two rows are `[2, 6, 3]` or `[1, 12, 3]`, if no Transpose gives them the axis of 1."""
     text = (
         "(float[1, 6, 3] x) => (y) <int64[2] f = {-1, 3}, int64[3] s = {1, 6, 3}> { a = Reshape(x, f) n = Neg(a)"
