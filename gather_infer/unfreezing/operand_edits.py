@@ -116,6 +116,8 @@ def _with_other_axes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
     numbers = given.tolist() if given is not None else list(attribute.ints) if attribute is not None else []
     axes = [axis % len(fact.shape) for axis in numbers]
     freed = [axis for axis in axes if str(fact.shape[axis]) in walk.row_symbols]
+    if not freed:
+        return None  # also without axes, when all of 1 are removed
     ones = [axis for axis, dim in enumerate(fact.shape) if dim == 1 and axis not in axes]
     for others in combinations(ones, len(freed)):
         kept = sorted({*axes, *others}.difference(freed))
@@ -125,7 +127,7 @@ def _with_other_axes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
             next(a for a in changed.attribute if a.name == "axes").ints[:] = kept
         else:
             changed.input[1] = walk.constant(np.array(kept, np.int64))
-        if freed and not walk.attempt(changed):
+        if not walk.attempt(changed):
             walk.unbind(changed)
             return changed
     return None

@@ -279,7 +279,7 @@ FAULTS: Final = tuple(
         ("driver", "                if blocked is None and not has_merged_rows(another, outputs):\n", "                if blocked is not None:\n", "outputs have merged rows"),
         ("transposed_rows", "        if is_merged and any(not held for held in axes):\n", "        if is_merged and not axes:\n", "rows of an output may be in two axes"),
         ("constant_rows", "if shape[axis] != 1 or name in walk.dependent or", "if shape[axis] != 1 or", "rows that depend on the input are repeated"),
-        ("operand_edits", "        if freed and not walk.attempt(changed):\n", "        if not walk.attempt(changed) and False:\n", "a Squeeze removes the axis of the rows"),
+        ("operand_edits", "    for others in combinations(ones, len(freed)):\n", "    for others in combinations(ones[:0], len(freed)):\n", "a Squeeze removes the axis of the rows"),
     )
 )  # fmt: skip
 

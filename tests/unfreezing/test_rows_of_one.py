@@ -108,3 +108,10 @@ def test_rows_of_an_output_that_may_be_in_two_axes() -> None:
     )
     refused = unfreeze(model(kept), ["x.0=batch"])
     assert refused.why_refused == "output y: its rows may be in the axis of 1, or in that with other sizes"
+
+
+def test_a_squeeze_of_all_axes_of_1() -> None:
+    """Which axes it removes depends on the size."""
+    text = "(float[1, 3, 1] x) => (y) { n = Neg(x) y = Squeeze(n) }"
+    result = unfreeze(model(text), ["x.0=batch"])
+    assert result.refused and "Squeeze" in result.why_refused
