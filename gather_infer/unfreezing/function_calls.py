@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
+from google.protobuf.message import Message
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, defs, helper
 
 from gather_infer.domains import plain_domain, qualified, versions_of
@@ -274,11 +275,11 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
         pending += [inner for _, graph in subgraphs(node, 0) for inner in graph.node]
 
 
-def _assign(field: object, messages: Iterable[object]) -> None:
+def _assign(field: Any, messages: Iterable[Message]) -> None:
     """Set a repeated field to copies of messages, some of which it may hold."""
-    copies = [type(each).FromString(each.SerializeToString()) for each in messages]  # type: ignore[attr-defined]
-    del field[:]  # type: ignore[attr-defined]
-    field.extend(copies)  # type: ignore[attr-defined]
+    copies = [type(each).FromString(each.SerializeToString()) for each in messages]
+    del field[:]
+    field.extend(copies)
 
 
 def _key(node: NodeProto) -> _Key:

@@ -97,6 +97,10 @@ def requested(
             raise UsageError(f"no size is made dynamic as {name!r}{close_match(name, freed)}")
         if name in rows and name in lengths:
             raise UsageError(f"{name} counts rows or is a length, not both")
+    for name in rows:
+        inputs = [site.input for site in sites[name]]
+        if len(set(inputs)) < len(inputs):
+            raise UsageError(f"rows are along one axis of an input, and {name} is the size of {_shown(sites[name])}")
     of_rows = {name for name in freed if name in rows or all(site.axis == 0 for site in sites[name])}
     request = Request(sites, freed, frozenset(of_rows.difference(lengths)))
     for symbol, size in freed.items():

@@ -78,14 +78,22 @@ def embedded_positions(g: RowGraph, value: Value) -> Value | None:
     return Value(g.op("Add", value.name, g.along(rows, at, len(value.axes))), value.axes)
 
 
-def causal(g: RowGraph, value: Value) -> Value | None:
-    """A mask that compares two positions."""
+def _two_positions(g: RowGraph, value: Value) -> tuple[str, str] | None:
+    """The positions along two axes, the first of which is the outer one; None if there are not two."""
     places = [at for at, axis in enumerate(value.axes) if is_alone(axis)]
     if len(places) < 2:
         return None
     low, high = sorted(g.random.sample(places, 2))
-    rank = len(value.axes)
-    one, two = (g.along(g.range(value.axes[at]), at, rank) for at in (low, high))
+    one, two = (g.along(g.range(value.axes[at]), at, len(value.axes)) for at in (low, high))
+    return one, two
+
+
+def causal(g: RowGraph, value: Value) -> Value | None:
+    """A mask that compares two positions."""
+    pair = _two_positions(g, value)
+    if pair is None:
+        return None
+    one, two = pair
     if g.random.random() < 0.3:
         one = g.op("Add", one, g.constant(1))
     mask = g.op(g.random.choice(("LessOrEqual", "Less", "Greater")), two, one)
@@ -106,12 +114,10 @@ def triangle(g: RowGraph, value: Value) -> Value | None:
 
 def relative(g: RowGraph, value: Value) -> Value | None:
     """A table read at the distance of two positions."""
-    places = [at for at, axis in enumerate(value.axes) if is_alone(axis)]
-    if len(places) < 2:
+    pair = _two_positions(g, value)
+    if pair is None:
         return None
-    low, high = sorted(g.random.sample(places, 2))
-    rank = len(value.axes)
-    one, two = (g.along(g.range(value.axes[at]), at, rank) for at in (low, high))
+    one, two = pair
     steps = g.op("Clip", g.op("Sub", two, one), g.constant(-3), g.constant(3))
     rows = g.op("Gather", g.weights(7), g.op("Add", steps, g.constant(3)), axis=0)
     return Value(g.op("Add", value.name, rows), value.axes)
@@ -203,14 +209,12 @@ def from_end(g: RowGraph, value: Value) -> Value | None:
 
 def near(g: RowGraph, value: Value) -> Value | None:
     """A mask of positions that are near to each other; one without an entry of each kind tells nothing."""
-    places = [at for at, axis in enumerate(value.axes) if is_alone(axis)]
-    if len(places) < 2:
+    pair = _two_positions(g, value)
+    if pair is None:
         return None
-    low, high = sorted(g.random.sample(places, 2))
-    rank = len(value.axes)
-    one, two = (g.along(g.range(value.axes[at]), at, rank) for at in (low, high))
+    one, two = pair
     width = g.random.choice((0, 1, 2))
-    if width > min(number_of(value.axes[at], g.old) for at in (low, high)) - 2:
+    if width > min(number_of(axis, g.old) for axis in value.axes if is_alone(axis)) - 2:
         return None
     mask = g.op("LessOrEqual", g.op("Abs", g.op("Sub", two, one)), g.constant(width))
     return Value(g.op("Where", mask, value.name, g.constant(0, np.float32)), value.axes)

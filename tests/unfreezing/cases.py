@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,13 @@ def feeds_of(proto: ModelProto, size: int, symbol: str) -> dict[str, Any]:
     return found
 
 
-def check_dynamic(case: Case) -> None:
+def once(proto: ModelProto, size: int, symbol: str) -> Iterator[dict[str, Any]]:
+    yield feeds_of(proto, size, symbol)
+
+
+def check_dynamic(
+    case: Case, feeds_at: Callable[[ModelProto, int, str], Iterable[dict[str, Any]]] = once
+) -> ModelProto:
     """The result has the outputs of the dynamic model at each size, and is equal to the static one at the old."""
     static, dynamic = (model(text, opset=case.opset) for text in (case.static, case.dynamic))
     result = unfreeze(static, case.dims)
@@ -64,11 +70,12 @@ def check_dynamic(case: Case) -> None:
     assert result.most.get(symbol, 1 << 30) == case.most
     for size in case.sizes:
         if size <= case.most:
-            feeds = feeds_of(dynamic, size, symbol)
-            for wanted, found in zip(run(dynamic, feeds), run(result.proto, feeds), strict=True):
-                np.testing.assert_array_equal(wanted, found)
+            for feeds in feeds_at(dynamic, size, symbol):
+                for wanted, found in zip(run(dynamic, feeds), run(result.proto, feeds), strict=True):
+                    np.testing.assert_array_equal(wanted, found)
     old = diff(static, result.proto, dims=result.freed, details=False)
     assert str(old.verdict) in ("proved", "runs")
+    return result.proto
 
 
 def check_refused(text: str, dims: tuple[str, ...], reason: str, folder: Path) -> None:

@@ -57,6 +57,22 @@ def test_results_that_are_sorted() -> None:
     assert not unfreeze(model(text.format(rows=2)), ["x.0=batch"]).refused
 
 
+SHARED = (
+    "(float[{rows}, 4] x, bool[4] keep) => (y, at) <int64[1] flat = {{-1}}> {{ p = NonZero(keep) at = Reshape(p, flat)"
+    " y = Gather<axis = 1>(x, at) }}"
+)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_size_that_depends_on_what_all_rows_share(rows: int) -> None:
+    """The output `y` has an axis of rows, and `at` is the same for every row."""
+    result = unfreeze(model(SHARED.format(rows=rows)), ["x.0=batch"])
+    assert not result.refused, result.why_refused
+    x, keep = np.arange(12, dtype=np.float32).reshape(3, 4), np.array([True, False, True, True])
+    y, at = run(result.proto, {"x": x, "keep": keep})
+    assert y.tolist() == x[:, keep].tolist() and at.tolist() == [0, 2, 3]
+
+
 def array(*values: float, dtype: Any = np.int64) -> Any:
     return np.array(values, dtype)
 

@@ -176,5 +176,7 @@ def test_a_length_on_axis_0() -> None:
 def test_rows_and_a_length() -> None:
     with pytest.raises(UsageError, match="not both"):
         unfreeze(model("(float[4, 3] x) => (y) { y = Relu(x) }"), ["x.0=n"], rows=["n"], lengths=["n"])
+    with pytest.raises(UsageError, match=r"and n is the size of x\.0, x\.1"):
+        unfreeze(model("(float[3, 3] x) => (y) { y = Relu(x) }"), ["x.0=n", "x.1=n"], rows=["n"])
     with pytest.raises(UsageError, match="--rows n if it counts"):
         unfreeze(model("(float[3, 1] x) => (y) { y = Relu(x) }"), ["x.1=n"])

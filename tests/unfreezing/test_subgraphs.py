@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from gather_infer import UsageError, diff, unfreeze
+from gather_infer import UsageError, unfreeze
 from gather_infer.model.paths import bodies
-from tests.unfreezing.cases import BATCH, Case, check_refused, feeds_of, run
+from tests.unfreezing.cases import BATCH, Case, check_dynamic, check_refused, feeds_of
 from tests.verification.models import model
 
 SEQ = ("x.1=seq",)
@@ -178,6 +178,12 @@ CASES = {
         SEQ,
         sizes=(1, 2, 3, 7),
     ),
+    "a state as long as what the body reads of the main graph": Case(
+        "(float[2,3] x) => (float[2,3] y) <int64 n = {5}, float[2,3] h = {0,0,0,0,0,0}> { y = Loop(n, , h) <"
+        "body = b (int64 i, bool c, float[2,3] g) => (bool d, float[2,3] o) { d = Identity(c) o = Max(g, x) }> }",
+        "(float[2,seq] x) => (float[2,seq] y) { y = Relu(x) }",
+        SEQ,
+    ),
     "a state that grows": Case(
         "(float[2,2] x) => (float[2,8] y) <int64 n = {3}, int64[3] s = {2,2,1}, int64[2] u = {2,2}> "
         "{ y = Loop(n, , x) <body = b (int64 i, bool c, float[2,k] g) => (bool d, float[2,l] o) { d = Identity(c) "
@@ -340,25 +346,9 @@ def feeds_with_conditions(proto: ModelProto, size: int, symbol: str) -> Iterator
         yield {**feeds, **{name: np.array(bool(bits >> at & 1)) for at, name in enumerate(names)}}
 
 
-def check_branches(case: Case) -> ModelProto:
-    """The result has the outputs of the dynamic model at each size, in each branch; the result."""
-    static, dynamic = (model(text, opset=case.opset) for text in (case.static, case.dynamic))
-    result = unfreeze(static, case.dims)
-    assert not result.refused, result.why_refused
-    assert result.rows is not None and result.rows.runs
-    onnx.checker.check_model(result.proto, full_check=True)
-    symbol = next(iter(result.freed))
-    for size in case.sizes:
-        for feeds in feeds_with_conditions(dynamic, size, symbol):
-            for wanted, found in zip(run(dynamic, feeds), run(result.proto, feeds), strict=True):
-                np.testing.assert_array_equal(wanted, found)
-    assert str(diff(static, result.proto, dims=result.freed, details=False).verdict) in ("proved", "runs")
-    return result.proto
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_bodies_follow_the_size(name: str) -> None:
-    found = check_branches(CASES[name])
+    found = check_dynamic(CASES[name], feeds_with_conditions)
     defined: set[str] = set()
     for path, graph in bodies(found):
         own = [*(each for node in graph.node for each in node.output), *(t.name for t in graph.initializer)]
