@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from google.protobuf.message import Message
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, defs, helper
 
 from gather_infer.domains import plain_domain, qualified, versions_of
@@ -275,7 +274,7 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
         pending += [inner for _, graph in subgraphs(node, 0) for inner in graph.node]
 
 
-def _assign(field: Any, messages: Iterable[Message]) -> None:
+def _assign(field: Any, messages: Iterable[NodeProto | FunctionProto | AttributeProto]) -> None:
     """Set a repeated field to copies of messages, some of which it may hold."""
     copies = [type(each).FromString(each.SerializeToString()) for each in messages]
     del field[:]
