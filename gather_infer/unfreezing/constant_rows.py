@@ -126,7 +126,7 @@ class ConstantRows:
             found = walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
         else:
             progression = self.progression(split, at)
-            if progression is None:
+            if progression is None or self._may_be_any(first, progression, split.shape[at], factors[free[0]]):
                 numbers = self._scaled(split, at, factors[free[0]])
                 if numbers is None:
                     return self._of_length(array, axis, factors, others)
@@ -216,6 +216,12 @@ class ConstantRows:
         step = np.take(rows, [1], axis) - np.take(rows, [0], axis)
         numbers = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
         return step if np.array_equal(rows, np.take(rows, [0], axis) + numbers * step) else None
+
+    def _may_be_any(self, first: Array, step: Array, size: int, dim: Dim) -> bool:
+        """Whether two integers along a length are a progression by chance: they do not count by 1, nor from 0."""
+        if size > 2 or (isinstance(dim, Expr) and dim.symbols <= self.walk.row_symbols):
+            return False
+        return bool(first.any() and (np.abs(step) > 1).any())
 
     def _anchored(self, first: Array, last: Array, step: Array, axis: int, dim: Dim) -> str | None:
         """Numbers that begin at a constant, or that end at 0, such as `2, 1, 0`; None if they may do either.

@@ -16,11 +16,14 @@ Array = np.ndarray[Any, Any]
 def why_not_cut(array: Array, axis: int) -> str:
     """Why the first rows of a table along an axis may be others at a smaller size; "" if nothing says so."""
     size = array.shape[axis]
-    if array.dtype.kind not in "iuf" or size < 3:
+    if array.dtype.kind not in "iuf" or size < 2:
         return ""
     rows = np.moveaxis(array, axis, 0).reshape(size, -1).astype(np.float64)
-    if _is_position_0(rows[-1]) and not _is_position_0(rows[0]) and len(np.unique(array)) > 2:
+    is_of_two_values = size > 2 and len(np.unique(array)) < 3  # as a mask
+    if _is_position_0(rows[-1]) and not _is_position_0(rows[0]) and not is_of_two_values:
         return "its rows may be counted from the last one"
+    if size < 3:
+        return ""
     if _is_mirrored(rows):
         return "its rows are symmetric around the middle"
     if _is_mirrored(rows[1:]):

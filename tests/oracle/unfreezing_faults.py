@@ -170,6 +170,8 @@ FAULTS: Final = tuple(
         ("positions", "        if place == 0:\n", "        if place is None:\n", "blocks as long as the old length follow it"),
         # lengths: constants
         ("constant_rows", "            if not is_scaled or are_parts(step, size):\n", "            if not is_scaled:\n", "fractions of the length have a step of their own"),
+        ("constant_rows", "return bool(first.any() and (np.abs(step) > 1).any())", "return False", "any two numbers are a progression"),
+        ("tables", "is_of_two_values = size > 2 and len", "is_of_two_values = len", "tables of two rows are cut"),
         ("constant_rows", "            if start:\n", "            if start > 0:\n", "linear biases begin at 0"),
         ("constant_rows", "slice(1) if at != axis and held == size else slice(None)", "slice(None)", "each row of a table of distances begins at a constant or ends at 0"),
         ("position_masks", "if len(changes) not in (1, 2) or (len(changes) == 2 and values[0] != values[-1]):", "if not changes:", "a mask has two limits at most"),

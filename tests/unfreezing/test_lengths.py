@@ -104,6 +104,14 @@ CASES = {
         SEQ,
         most=3,
     ),
+    "two numbers, which any two are a progression of": Case(
+        "(float[1,2,3] x) => (float[1,2,3] y) <int64[2] k = {3,1}, float[4,1] t = {1,2,4,8}> "
+        "{ g = Gather(t, k) y = Add(x, g) }",
+        "(float[1,seq,3] x) => (float[1,seq,3] y) <int64[2] k = {3,1}, float[4,1] t = {1,2,4,8}, int64[1] z = {0}> "
+        "{ n = Shape<start=1, end=2>(x) c = Slice(k, z, n) g = Gather(t, c) y = Add(x, g) }",
+        SEQ,
+        most=2,
+    ),
     "a repeated constant that is reshaped, with a target that keeps no size": Case(
         "(float[1,3,2,2] x) => (float[1,3,2,2] y) <float[1,1,4] q = {1,2,3,4}, int64[3] r = {1,3,1}, "
         "int64[4] s = {1,3,2,2}> { k = Tile(q, r) t = Reshape<allowzero=1>(k, s) y = Add(x, t) }",
@@ -289,6 +297,11 @@ REFUSED = {
         "{ k = Concat<axis=1>(c, x) p = Transpose<perm=[0,2,1]>(k) m = MatMul(x, p) y = Add(m, t) }",
         SEQ,
         "may be first, last or between",
+    ),
+    "a table of two rows, which may be counted from the last one": (
+        "(float[1,2,2] x) => (float[1,2,2] y) <float[2,1] p = {-1,0}> { y = Add(x, p) }",
+        SEQ,
+        "its rows may be counted from the last one",
     ),
     "a table that is counted from the last position": (
         "(float[1,3,2] x) => (float[1,3,2] y) <float[3,2] p = {0.9,-0.4,0.8,0.5,0,1}> { y = Add(x, p) }",
