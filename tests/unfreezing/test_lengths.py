@@ -105,9 +105,9 @@ CASES = {
         most=3,
     ),
     "two numbers, which any two are a progression of": Case(
-        "(float[1,2,3] x) => (float[1,2,3] y) <int64[2] k = {3,1}, float[4,1] t = {1,2,4,8}> "
+        "(float[1,2,3] x) => (float[1,2,3] y) <int64[2] k = {1,3}, float[4,1] t = {1,2,4,8}> "
         "{ g = Gather(t, k) y = Add(x, g) }",
-        "(float[1,seq,3] x) => (float[1,seq,3] y) <int64[2] k = {3,1}, float[4,1] t = {1,2,4,8}, int64[1] z = {0}> "
+        "(float[1,seq,3] x) => (float[1,seq,3] y) <int64[2] k = {1,3}, float[4,1] t = {1,2,4,8}, int64[1] z = {0}> "
         "{ n = Shape<start=1, end=2>(x) c = Slice(k, z, n) g = Gather(t, c) y = Add(x, g) }",
         SEQ,
         most=2,
