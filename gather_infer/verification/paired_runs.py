@@ -159,7 +159,7 @@ class PairedRuns:
 
     def _fails_alone(self, draw: Draw) -> bool:
         """Whether only the original fails for a draw, which is then a difference."""
-        again = self._repeat()
+        again = self._despite_chance(self._repeat)
         if not isinstance(again, Failure) or again.is_timeout or isinstance(self._rewritten(), Failure):
             return False
         if self.differing_feeds is None:
@@ -194,15 +194,16 @@ class PairedRuns:
         return found if isinstance(found, Failure) else self.coverage.outputs(found)
 
     def _rewritten(self) -> list[Any] | Failure:
-        """The outputs of the rewritten model for the inputs in the file `feeds`, or the failure.
+        """The outputs of the rewritten model for the inputs in the file `feeds`, or the failure."""
+        return self._despite_chance(lambda: self.rewritten.run(self.feeds))
 
-        A model that draws random numbers runs again after a failure, which may depend on them.
-        """
-        found = self.rewritten.run(self.feeds)
+    def _despite_chance(self, run: Callable[[], list[Any] | Failure]) -> list[Any] | Failure:
+        """What `run` returns; a model that draws random numbers runs again after a failure, which may depend on them."""
+        found = run()
         for _ in range(RANDOM_REPEATS if self.nondeterministic else 0):
             if not isinstance(found, Failure) or found.is_timeout:
                 break
-            found = self.rewritten.run(self.feeds)
+            found = run()
         return found
 
     def _chance_reason(self) -> str:
@@ -335,7 +336,7 @@ class PairedRuns:
 
     def _unstable_outputs(self, first: list[Any]) -> set[str]:
         """The names of the outputs that differ between `first` and another run of the original on the same inputs."""
-        again = self._repeat()
+        again = self._despite_chance(self._repeat)
         if isinstance(again, Failure):  # a model that fails intermittently is not compared
             return set(self.names[0])
         pairs = zip(self.names[0], first, again, strict=True)
@@ -387,7 +388,7 @@ class PairedRuns:
             if isinstance(first, Failure):
                 return step, [], str(first)
             self._write({**later.feeds, **states.next_feeds(results)})
-            second = self.rewritten.run(self.feeds)
+            second = self._rewritten()
             binding = (*later.binding, ("step", step + 1))
             if isinstance(second, Failure):
                 return step + 1, [Mismatch("", f"{self.rewritten_name} fails: {second}", binding)], ""

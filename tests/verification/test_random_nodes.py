@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx.parser
 import pytest
 
 from gather_infer.inference import infer
 from gather_infer.verification.nondeterminism import nondeterministic_outputs
-from tests.verification.models import model, verified
+from tests.verification.models import fake_runtime, model, verified
 
 CASES = {
     "itself": ("(float[N] x) => (float[N] y) { y = RandomNormalLike(x) }", ["y"]),
@@ -63,6 +65,14 @@ def test_a_failure_by_random_numbers_is_no_difference() -> None:
     """Each run fails with probability 1/2: the rewritten model is asked again."""
     found = verified(model(DRAWN_FAILURE), model(DRAWN_FAILURE), 8)
     assert found.ok and found.compared_outputs == ("z",), found
+
+
+def test_an_original_that_fails_by_random_numbers_is_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every second run of it fails, as if by chance: it runs again, and only what is drawn is left out."""
+    run = "assert self.is_rewritten or self.count % 2; return [np.ones(1, np.float32), -feeds['x']]"
+    fake_runtime(monkeypatch, tmp_path / "site", run)
+    found = verified(model(DRAWN_FAILURE), model(DRAWN_FAILURE), 4)
+    assert found.ok and [name for name, _ in found.skipped] == ["y"], found
 
 
 def test_a_failure_in_spite_of_random_numbers_is_reported() -> None:
