@@ -79,7 +79,16 @@ def _row_lines(result: UnfreezeResult, view: View) -> list[str]:
         return fitted(
             f"  refused: rows not compared: {printable(rows.skipped)}; --no-verify leaves this out", view.width, "    "
         )
-    return fitted(f"  rows equal those of the original: {printable(', '.join(rows.runs))}", view.width, "    ")
+    by_row = [text for text in rows.runs if text.partition("=")[0] in result.independence and " as " not in text]
+    lines: list[str] = []
+    for start, texts in (
+        ("rows equal those of the original", by_row),
+        ("outputs equal those of the original", [text for text in rows.runs if text not in by_row]),
+        ("runs also, with nothing to compare", rows.ran),
+    ):
+        if texts:
+            lines += fitted(f"  {start}: {printable(', '.join(texts))}", view.width, "    ")
+    return lines
 
 
 def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
@@ -99,7 +108,12 @@ def unfreeze_json(report: UnfreezeReport) -> dict[str, Json]:
         "edits": list(result.edits) if report.edits else None,
         "rows": None
         if rows is None
-        else {"runs": list(rows.runs), "skipped": rows.skipped or None, "faults": list(rows.faults)},
+        else {
+            "runs": list(rows.runs),
+            "ran": list(rows.ran),
+            "skipped": rows.skipped or None,
+            "faults": list(rows.faults),
+        },
         "independence": [independence_json(found) for found in result.independence.values()],
         "diagnostics": [diagnostic_json(d) for d in result.diagnostics],
         "proof": None if report.proof is None else proof_members(report.proof),

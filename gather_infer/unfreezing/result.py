@@ -29,14 +29,16 @@ class Required(NamedTuple):
 
 
 class RowCheck(NamedTuple):
-    """Rows of the result run together, beside the same rows run in the original model.
+    """Rows of the result run together, beside the same rows run in the original model; and runs at other lengths.
 
-    runs     sizes that were run, as texts such as `batch=3`
-    skipped  why a size was run at no value above the old one, or a length at none; "" if each was
+    runs     sizes at which the result equals the original, as texts such as `batch=3`; of a length the old one
+    ran      sizes of lengths at which the result runs, and nothing tells what it should be
+    skipped  why rows were run at no number above the old one, or a length not at the old one; "" if each was
     faults   what differs: output, sizes, largest difference
     """
 
     runs: tuple[str, ...] = ()
+    ran: tuple[str, ...] = ()
     skipped: str = ""
     faults: tuple[str, ...] = ()
 

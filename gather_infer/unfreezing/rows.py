@@ -158,29 +158,31 @@ class _Check:
 
     def run(self) -> RowCheck:
         runs: list[str] = []
+        ran: list[str] = []
         faults: list[str] = []
         skipped = ""  # of a symbol that was not run at a size that tells
-        for symbol in self.freed:
+        for symbol, old in self.freed.items():
             if symbol not in self.row_symbols:
-                found = self._length(symbol)
-                runs += [f"{symbol}={size}" for size in found[0]]
-                faults += found[1]
-                if not found[0] and not faults:
-                    skipped = f"no inputs were found on which the original runs, {symbol}={self.freed[symbol]}"
+                sizes, differing = self._length(symbol)
+                runs += [f"{symbol}={old}"] if old in sizes else []
+                ran += [f"{symbol}={size}" for size in sizes if size != old]
+                faults += differing
+                if old not in sizes and not faults:
+                    skipped = f"no inputs were found on which the original runs, {symbol}={old}"
                 continue
             largest = 0
-            for size in (*SIZES, *({self.freed[symbol]} - {*SIZES})):
-                differing = self._at(symbol, size)
-                if differing is None:
+            for size in (*SIZES, *({old} - {*SIZES})):
+                found = self._at(symbol, size)
+                if found is None:
                     continue
                 largest = max(largest, size)
                 runs.append(f"{symbol}={size}")
-                faults += differing
+                faults += found
                 if faults:
-                    return RowCheck(tuple(runs), "", tuple(faults))
-            if largest <= min(self.freed[symbol], max(SIZES) - 1):
+                    return RowCheck(tuple(runs), tuple(ran), "", tuple(faults))
+            if largest <= min(old, max(SIZES) - 1):
                 skipped = f"no inputs were found on which the original runs on more than {max(largest, 1)} rows"
-        return RowCheck(tuple(runs), skipped, tuple(faults))
+        return RowCheck(tuple(runs), tuple(ran), skipped, tuple(faults))
 
     def compared_with(self, other: Counterpart, found: RowCheck) -> RowCheck:
         """The check, with runs of the result beside the second model, which `original` has loaded."""
@@ -269,7 +271,8 @@ class _Check:
         if binding is None:
             return None
         binding = {**binding, **self.freed, **sizes}
-        if not self.row_symbols.issuperset(sizes) and not self.sizes.meets_constraints(binding):
+        is_other = any(name not in self.row_symbols and size != self.freed[name] for name, size in sizes.items())
+        if is_other and not self.sizes.meets_constraints(binding):
             return None
         drawer = ElementDrawer(self.limits, binding, FloatPattern.FINITE, attempt, attempt, numbers)
         try:

@@ -198,7 +198,7 @@ class PairedRuns:
         return self._despite_chance(lambda: self.rewritten.run(self.feeds))
 
     def _despite_chance(self, run: Callable[[], list[Any] | Failure]) -> list[Any] | Failure:
-        """What `run` returns; a model that draws random numbers runs again after a failure, which may depend on them."""
+        """The outputs by `run`; a model that draws random numbers runs again after a failure, which may be theirs."""
         found = run()
         for _ in range(RANDOM_REPEATS if self.nondeterministic else 0):
             if not isinstance(found, Failure) or found.is_timeout:

@@ -276,6 +276,8 @@ FAULTS: Final = tuple(
         ("rows", "            differing = merged_difference(found[position], parts, axes[0], TOLERANCE)\n", "            differing = None\n", "results in one axis are not compared"),
         ("rows", "            if not axes or self._is_by_row(name, found[position], alone, symbol, size):", "            if not axes:", "results that rows share come once for each"),
         ("rows", "self._part(name, found, symbol, {symbol: size}, row), TOLERANCE", "self._part(name, value, symbol, {}, 0), TOLERANCE", "any result is that of each row"),
+        ("rows", "if old not in sizes and not faults:", "if not sizes and not faults:", "a length that ran at other sizes is compared"),
+        ("rows", "runs += [f\"{symbol}={old}\"] if old in sizes else []", "runs += [f\"{symbol}={size}\" for size in sizes]", "sizes at which a length ran are compared"),
         ("requested_sizes", "        if len(set(inputs)) < len(inputs):\n", "        if not inputs:\n", "rows may be along two axes of an input"),
         ("transposed_rows", "        if np.prod(target[place + 1 :]) <= 1:\n            break", "        if place < 0:\n            break", "rows may be the innermost size"),
         ("transposed_rows", "if size == stands_before and count != at):", "if count != at):", "rows are moved before any axis"),

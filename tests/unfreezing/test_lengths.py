@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gather_infer import unfreeze
+from gather_infer.unfreezing.rows import _Check
 from gather_infer.unfreezing.tables import why_not_cut
 from tests.unfreezing.cases import Case, check_dynamic, check_refused
 from tests.verification.models import model
@@ -361,6 +362,23 @@ def test_a_static_model_becomes_the_dynamic_one(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_may_follow_the_length_is_refused(name: str, tmp_path: Path) -> None:
     check_refused(*REFUSED[name], tmp_path)
+
+
+def test_a_length_is_compared_at_the_old_size_alone() -> None:
+    rows = unfreeze(model("(float[1,4] x) => (float[1,4] y) { y = Neg(x) }"), SEQ).rows
+    assert rows is not None and rows.runs == ("seq=4",)
+    assert rows.ran == ("seq=1", "seq=2", "seq=3", "seq=5", "seq=9") and not rows.skipped
+
+
+def test_a_length_that_is_not_compared_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That the result runs at other lengths does not tell what it computes."""
+    drawn = _Check._drawn
+    monkeypatch.setattr(
+        _Check, "_drawn", lambda check, sizes, attempt: None if sizes == {"seq": 4} else drawn(check, sizes, attempt)
+    )
+    result = unfreeze(model("(float[1,4] x) => (float[1,4] y) { y = Neg(x) }"), SEQ)
+    assert result.rows is not None and not result.rows.runs and "seq=5" in result.rows.ran
+    assert result.why_refused == "rows not compared: no inputs were found on which the original runs, seq=4"
 
 
 def test_an_attention_that_reads_a_number_of_positions_is_refused() -> None:
