@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import ClassVar, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -55,6 +56,7 @@ MAX_DEPTH = 48  # atoms inside atoms: recursion over an expression stays far fro
 MAX_BITS = 4096  # of one coefficient: less than the interpreter's own limit on int -> str
 _MAX_INT = 1 << MAX_BITS
 _MEMO_CAPACITY = 1 << 16
+_PAIR = 2
 
 
 class DimTooLarge(ArithmeticError):
@@ -354,7 +356,26 @@ def from_terms(coefficients: Mapping[Monomial, int]) -> Dim:
         terms.sort(key=_term_order)
     key = tuple(terms)
     found = _POLYNOMIALS.get(key)
-    return found if found is not None else _new_polynomial(key)
+    if found is not None:
+        return found
+    minima = [term for term in terms if len(term[0]) == 1 and type(term[0][0]) is Min]
+    return _without_pairs(key, minima) if minima else _new_polynomial(key)
+
+
+def _without_pairs(terms: tuple[Term, ...], minima: Sequence[Term]) -> Dim:
+    """The dim by min(a, b) + max(c, d) == t where a + c == b + d == t: both parts of an axis that is rolled."""
+    maxima = [term for term in terms if len(term[0]) == 1 and type(term[0][0]) is Max]
+    for (low, count), (high, coefficient) in product(minima, maxima):
+        minimum, maximum = low[0], high[0]
+        assert isinstance(minimum, Min) and isinstance(maximum, Max), "the terms are extrema"
+        if count != coefficient or len(minimum.args) != len(maximum.args) or len(minimum.args) != _PAIR:
+            continue
+        for order in (maximum.args, maximum.args[::-1]):
+            first, second = (a + b for a, b in zip(minimum.args, order, strict=True))
+            if first == second:
+                rest = from_terms({monomial: k for monomial, k in terms if monomial not in (low, high)})
+                return rest + first * count
+    return _new_polynomial(terms)
 
 
 def _new_polynomial(terms: tuple[Term, ...]) -> Polynomial:

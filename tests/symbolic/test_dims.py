@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from gather_infer.symbolic import (
     truncdiv,
 )
 
-N, M = symbol("N"), symbol("M")
+N, M, K = symbol("N"), symbol("M"), symbol("K")
 
 
 def test_equal_dims_are_the_same_object() -> None:
@@ -96,6 +97,30 @@ def test_products_and_sums_of_shapes() -> None:
     assert total((N, M, 1)) is N + M + 1
     assert free_symbols(N * M + 1) == {"N", "M"}
     assert free_symbols(1) == frozenset()
+
+
+def test_both_parts_of_a_rolled_axis_are_the_axis() -> None:
+    """min(a, b) + max(c, d) is a + c wherever that is b + d, times any number, beside other terms."""
+    assert minimum(2, N) + maximum(0, N - 2) is N
+    assert 3 * minimum(N, M) + 3 * maximum(N, M) is 3 * N + 3 * M
+    assert minimum(2, 4 * N) + maximum(0, 4 * N - 2) + M is 4 * N + M
+    assert (minimum(N, M) + K) + (maximum(N - K, M - K) - 1) is N + M - 1
+    drawn = random.Random("rolled")
+    args = (0, 1, 2, 3, N, M, N + M, N - 2, M - N, -N, N // 2, 3 * (N // 3))
+    for _ in range(3000):
+        a, b, whole = (drawn.choice(args) for _ in range(3))
+        parts = drawn.choice((-1, 1, 2)) * minimum(a, b), drawn.choice((-1, 1, 2)) * maximum(whole - a, whole - b)
+        for sizes in ({"N": n, "M": m} for n in (0, 1, 5) for m in (0, 2, 7)):
+            values = [
+                part if isinstance(part, int) else evaluate(part, sizes) for part in (*parts, parts[0] + parts[1])
+            ]
+            assert values[0] + values[1] == values[2], (a, b, whole, sizes)
+
+
+def test_other_sums_of_extrema_stay() -> None:
+    for dim in (minimum(N, M) + maximum(N, K), minimum(2, N) + 2 * maximum(0, N - 2), minimum(2, N) - maximum(2, N),
+                minimum(N, M, K) + maximum(N, M, K)):  # fmt: skip
+        assert "min" in str(dim) and "max" in str(dim)
 
 
 @pytest.mark.parametrize(("a", "b"), list(itertools.product((-7, -1, 0, 1, 7, 8), (-3, -1, 1, 3))))
