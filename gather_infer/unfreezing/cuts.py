@@ -30,6 +30,7 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     if starts is None or ends is None or given is None:
         return node
     begins, changed = starts.copy(), ends.copy()
+    images: dict[int, Dim] = {}
     for at, axis in enumerate(given.ravel()[: starts.size].tolist()):
         factors = axes[axis % len(axes)]
         if not any(is_free(factor, walk.freed) for factor in factors):
@@ -42,6 +43,8 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             changed.flat[at] = end if is_last else _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
         elif old and _is_of_an_image(walk, factors) and (roll := rolled(walk, node, axis % len(axes), old)):
             begins.flat[at], changed.flat[at] = roll
+        elif (start, step) == (0, 1) and ends.dtype == np.int64 and _is_image_in(walk, product(factors), int(end)):
+            images[at] = walk.filled[product(factors)][0]
         elif step == 1 and (part := _part_of_length(walk, product(factors), int(start), int(end))) is not None:
             begins.flat[at], changed.flat[at] = part
         elif not holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
@@ -53,7 +56,15 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             raise Blocked(walk.label(node), f"cuts {cut} out of an axis of {product(factors)}")
     edits = {1: (starts, begins), 2: (ends, changed)}
     inputs = {at: walk.constant(new) for at, (old, new) in edits.items() if not np.array_equal(old, new)}
+    if images:
+        inputs[2] = walk.sizes.of_shape([images.get(at, end) for at, end in enumerate(changed.tolist())])
     return walk.with_inputs(node, inputs) if inputs else node
+
+
+def _is_image_in(walk: UnfreezingWalk, filled: Dim, end: int) -> bool:
+    """Whether a cut up to a position takes the image out of an axis that a padding fills up."""
+    found = walk.filled.get(filled)
+    return found is not None and next(values_of([found[0]], walk.samples.old)) == end
 
 
 def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tuple[int, int] | None:

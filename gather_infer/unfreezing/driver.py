@@ -42,6 +42,7 @@ from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.unfreezing.window_masks import stage_of_one_window
+from gather_infer.unfreezing.window_paddings import other_windows
 from gather_infer.validate import verdicts
 from gather_infer.validate.verdict import Verdict, VerdictKind
 
@@ -207,7 +208,7 @@ def _followed(
     outputs = [value.name for value in opened.proto.graph.output]
 
     def follow(
-        places: Mapping[str | Pattern, int], rows: tuple[RepeatedRow, ...]
+        places: Mapping[str | Pattern, int], rows: tuple[RepeatedRow, ...], fills_up_to_counts: bool = False
     ) -> tuple[UnfreezingWalk, Blocked | None]:
         nonlocal divides_patches
         walks: list[UnfreezingWalk] = []
@@ -216,7 +217,7 @@ def _followed(
             assert isinstance(interpreter, UnfreezingWalk), "it has this type"
             prepare(interpreter)
             interpreter.placements, interpreter.repeated_rows = places, rows
-            interpreter.divides_patches = divides_patches
+            interpreter.divides_patches, interpreter.fills_up_to_counts = divides_patches, fills_up_to_counts
             interpreter.unknown = UnknownSizes(interpreter, sizes)
             walks.append(interpreter)
 
@@ -224,12 +225,12 @@ def _followed(
             interpret_once(opened, UnfreezingWalk, begin, dims=[f"{name}=1.." for name in freed], rules=rules)
         except SizesFound as found:
             sizes.update(found.sizes)
-            return follow(places, rows)
+            return follow(places, rows, fills_up_to_counts)
         except Blocked as fault:
             return walks[0], walks[0].unknown.fault or fault
         if walks[0].leaves_out_sizes and not divides_patches and walks[0].unknown.fault is None:
             divides_patches = True
-            return follow(places, rows)
+            return follow(places, rows, fills_up_to_counts)
         return walks[0], walks[0].unknown.fault or stage_of_one_window(walks[0])
 
     trials = MAX_TRIALS
@@ -264,10 +265,12 @@ def _followed(
             if name:
                 return walk, Blocked(f"output {name}", "its rows may be in the axis of 1, or in that with other sizes")
             for name, others in walk.other_places.items():
-                for another, blocked in (follow({**placements, name: at}, walk.repeated_rows) for at in others):
+                tries = [(at, is_count) for at in others for is_count in (False, True)[: 2 if walk.filled else 1]]
+                for at, is_count in tries:
+                    another, blocked = follow({**placements, name: at}, walk.repeated_rows, is_count)
                     if blocked is None and not has_same_elements(walk, another):
                         return walk, Blocked(f"value {name}", "more than one of its axes can hold a size of 1")
-            return walk, None
+            return walk, other_windows(walk)
         first = first or fault
         choice = next((n for n, count in reversed(walk.ambiguous.items()) if placements.get(n, 0) + 1 < count), None)
         if choice is None:

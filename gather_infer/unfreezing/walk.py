@@ -48,6 +48,7 @@ from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
 from gather_infer.unfreezing.unknown_shapes import problem_of_unknown_shape
 from gather_infer.unfreezing.unknown_sizes import UnknownSizes
 from gather_infer.unfreezing.visible_values import stacked
+from gather_infer.unfreezing.window_paddings import with_window_paddings
 from gather_infer.unfreezing.windows import has_kernel_of_weights, problem_of_pad, problem_of_resize, problem_of_window
 
 Array = np.ndarray[Any, Any]
@@ -72,6 +73,8 @@ class UnfreezingWalk(FactoredValues):
     sites    symbol -> an input axis that has it
     divisible  copies of values -> axis, and the number that divides it in each run that does not fail
     divided  sizes, and the numbers that divide them
+    filled   the size of an axis that a padding fills up -> that of the image in it, and the number that divides it
+    fills_up_to_counts  whether images are filled up to multiples of numbers of windows, not of their sizes
     leaves_out_sizes  whether a node requires lengths to be equal that are not at each size, as windows and strides do
     divides_patches   whether strides have to divide the image, as an earlier walk found that sizes are left out
     windows  the sizes of the windows that images are cut into
@@ -97,6 +100,8 @@ class UnfreezingWalk(FactoredValues):
         self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
         self.divisible: dict[str, dict[int, int]] = {}
         self.divided: set[tuple[Dim, int]] = set()
+        self.filled: dict[Dim, tuple[Dim, int]] = {}
+        self.fills_up_to_counts = False
         self.leaves_out_sizes = False
         self.divides_patches = False
         self.windows: set[int] = set()
@@ -202,7 +207,7 @@ class UnfreezingWalk(FactoredValues):
         why = self.bodies.iterations.problem(node)
         if why:
             raise Blocked(self.label(node), why)
-        changed = with_row_numbers(self, with_divisible_sizes(self, node))
+        changed = with_row_numbers(self, with_window_paddings(self, with_divisible_sizes(self, node)))
         problem = self.attempt(changed)
         reason = "" if changed is original else f"a constant that stands for the old size of {', '.join(self.freed)}"
         if problem and self.counterpart is not None and self.path.steps:

@@ -29,7 +29,7 @@ FIRST: Final = {
     "visible_values": ("tests/unfreezing/test_subgraphs.py",),
     "size_expressions": ("tests/unfreezing/test_image_pairs.py",),
     **dict.fromkeys(
-        ("divisible_sizes", "explained_paddings", "grids", "rolled_images", "window_masks"),
+        ("divisible_sizes", "explained_paddings", "grids", "rolled_images", "window_masks", "window_paddings"),
         ("tests/unfreezing/test_image_networks.py",),
     ),
     "requested_sizes": ("tests/unfreezing/test_requested_sizes.py",),
@@ -256,6 +256,15 @@ FAULTS: Final = tuple(
         ("window_masks", " or not _is_of_shifted_windows(ends, axes):", ":", "any table whose last windows differ is a mask"),
         ("window_masks", "    others = walk.emit(\"Sub\", [walk.sizes.of_dim(dim), walk.constant(np.array([2], np.int64))])\n    zeros = walk.emit(\"ConstantOfShape\", [others], value=numpy_helper.from_array(np.array([0], np.int64)))\n    return walk.emit(\"Concat\", [zeros, walk.constant(np.array([0, 1], np.int64))], axis=0)\n", "    others = walk.emit(\"Sub\", [walk.sizes.of_dim(dim), walk.constant(np.array([1], np.int64))])\n    zeros = walk.emit(\"ConstantOfShape\", [others], value=numpy_helper.from_array(np.array([0], np.int64)))\n    return walk.emit(\"Concat\", [zeros, walk.constant(np.array([1], np.int64))], axis=0)\n", "one window is shifted"),
         ("window_masks", "        if len(images) > 1 and not is_cut and", "        if len(images) > 9 and not is_cut and", "a later image of one window has no others"),
+        # windows that an image is filled up to
+        ("window_paddings", "if -size % number != after or", "if", "any padding fills up to windows"),
+        ("window_paddings", " or count * window != size + after:", ":", "windows of another axis tell"),
+        ("window_paddings", "    walk.leaves_out_sizes = True", "    walk.leaves_out_sizes |= False", "patches are never filled"),
+        ("window_paddings", "        if (filled, window) not in walk.divided:", "        if not walk.divided:", "any windows are the ones that are filled up to"),
+        ("window_paddings", "        if not readers:\n            return None", "        if not readers:\n            continue", "an output has windows"),
+        ("window_paddings", "            if place is None:\n                return None", "            if place is None:\n                continue", "readers that cut no windows do not count"),
+        ("driver", "for is_count in (False, True)[: 2 if walk.filled else 1]]", "for is_count in (False,)]", "an image is never filled up to a number of windows"),
+        ("cuts", "    return found is not None and next(values_of([found[0]], walk.samples.old)) == end", "    return found is not None", "any cut takes the image out"),
         # sizes that are named, and rows
         ("requested_sizes", "frozenset(of_rows.difference(lengths))", "frozenset(of_rows)", "axis 0 counts rows always"),
         ("requested_sizes", "if other != symbol and is_exact == (pattern == name):", "if not symbol:", "an axis may have two names"),

@@ -62,11 +62,23 @@ def ints(*numbers: int) -> Any:
 
 
 def windows(
-    height: int, width: int, *, window: int = 2, shift: int = 0, table: bool = True, patch: int = 2, pads: bool = True
+    height: int,
+    width: int,
+    *,
+    window: int = 2,
+    shift: int = 0,
+    table: bool = True,
+    patch: int = 2,
+    pads: bool = True,
+    masks: bool = True,
+    more: int = 0,
+    also: bool = False,
+    skip: int = 0,
 ) -> ModelProto:
     """Attention in windows of an image of patches, shifted with masks, as Swin has it, with learned numbers per pair.
 
-    The image is filled up to patches and windows, as far as `pads`.
+    The image is filled up to patches and windows, as far as `pads`; by `more` than that. `also` pools it behind, and
+    its first `skip` rows are left out.
     """
     net = Network(height, width)
     value = "x"
@@ -77,8 +89,12 @@ def windows(
     rows, columns = (((size + patch - 1) if pads else size) // patch for size in (height, width))
     whole = [rows, columns]
     if pads and (rows % window or columns % window):
-        whole = [rows + -rows % window, columns + -columns % window]
+        whole = [rows + -rows % window + more, columns + -columns % window + more]
         value = net("Pad", value, ints(0, 0, 0, 0, 0, 0, whole[0] - rows, whole[1] - columns))
+    padded = value
+    if skip:
+        value = net("Slice", value, ints(skip), ints(np.iinfo(np.int64).max), ints(2))
+        rows, whole = whole[0] - skip, [whole[0] - skip, whole[1]]
     high, wide = whole[0] // window, whole[1] // window
     shifts = shift if min(whole) > window else 0
     value = net("Transpose", value, perm=[0, 2, 3, 1])
@@ -88,9 +104,9 @@ def windows(
     tokens = net("Reshape", net("Transpose", cut, perm=[0, 1, 3, 2, 4, 5]), ints(-1, window * window, 2))
     scores = net("MatMul", tokens, net("Transpose", tokens, perm=[0, 2, 1]))
     added = np.arange(window**4, dtype=np.float32).reshape(1, window**2, window**2) / 8 if table else None
-    if shifts:
-        masks = mask(whole, window, shifts)
-        added = masks if added is None else added + masks
+    if shifts and masks:
+        of_regions = mask(whole, window, shifts)
+        added = of_regions if added is None else added + of_regions
     if added is not None:
         scores = net("Add", scores, added.astype(np.float32))
     value = net("MatMul", net("Softmax", scores, axis=-1), tokens)
@@ -100,7 +116,7 @@ def windows(
         value = rolled(net, value, -shifts)
     if whole != [rows, columns]:
         value = net("Slice", value, ints(0, 0), ints(rows, columns), ints(1, 2))
-    net("Neg", value)
+    net("Add", value, net("ReduceMax", padded, ints(1, 2, 3))) if also else net("Neg", value)
     return net.model()
 
 
@@ -176,16 +192,21 @@ def coordinates(height: int, width: int, *, divides: bool = False, stride: int =
 
 
 def grid_attention(height: int, width: int, *, count: int = 2) -> ModelProto:
-    """Attention between positions of the same place in a number of windows, as MaxViT has it."""
+    """Attention between positions of the same place in a number of windows (MaxViT); the image is filled up."""
     net = Network(height, width)
     value = net("Transpose", net("Conv", "x", WEIGHT, pads=[1] * 4), perm=[0, 2, 3, 1])
+    image, fill = (height, width), (-height % count, -width % count)
+    if any(fill):
+        value = net("Pad", value, ints(0, 0, 0, 0, 0, *fill, 0))
+        height, width = height + fill[0], width + fill[1]
     cut = net("Reshape", value, ints(1, count, height // count, count, width // count, 2))
     tokens = net("Reshape", net("Transpose", cut, perm=[0, 2, 4, 1, 3, 5]), ints(-1, count * count, 2))
     scores = net("MatMul", tokens, net("Transpose", tokens, perm=[0, 2, 1]))
     scores = net("Add", scores, np.arange(count**4, dtype=np.float32).reshape(1, count**2, count**2) / 8)
     value = net("MatMul", net("Softmax", scores, axis=-1), tokens)
     value = net("Reshape", value, ints(1, height // count, width // count, count, count, 2))
-    net("Reshape", net("Transpose", value, perm=[0, 3, 1, 4, 2, 5]), ints(1, height, width, 2))
+    value = net("Reshape", net("Transpose", value, perm=[0, 3, 1, 4, 2, 5]), ints(1, height, width, 2))
+    net("Slice", value, ints(0, 0), ints(*image), ints(1, 2))
     return net.model()
 
 
@@ -236,6 +257,22 @@ ODD = ((5, 7), (7, 5), (13, 11), (3, 4), (2, 3), (1, 1))
 CASES = {
     "windows": Case(windows, {}, ((12, 20),), ((12, 20), (20, 12), (8, 8), (4, 16), (28, 44)), ((13, 20), (12, 22))),
     "windows of 3": Case(windows, {"window": 3}, ((18, 24),), ((18, 24), (12, 12), (6, 30)), ((17, 24), (16, 24))),
+    "windows filled up": Case(
+        windows, {"window": 4, "patch": 1}, ((9, 14),),
+        ((9, 14), (10, 15), (7, 5), (13, 11), (8, 8), (12, 16), (23, 30), (3, 2), (1, 1), (4, 4)),
+    ),
+    "windows of patches filled up": Case(
+        windows, {"window": 4}, ((12, 20),),
+        ((12, 20), (20, 12), (8, 8), (2, 4), (28, 46)), ((13, 20), (12, 11), (1, 1)),
+    ),
+    "rolled windows filled up": Case(
+        windows, {"window": 5, "patch": 1, "shift": 2, "masks": False}, ((18, 7),),
+        ((18, 7), (10, 10), (11, 13), (20, 25), (7, 29)),
+    ),
+    "shifted windows filled up": Case(
+        windows, {"window": 4, "patch": 1, "shift": 2}, ((18, 27),),
+        ((18, 27), (10, 9), (11, 13), (20, 25), (16, 29)), ((3, 12), (12, 4)),
+    ),
     "shifted windows": Case(
         windows, {"shift": 1}, ((12, 20),), ((12, 20), (20, 12), (8, 8), (28, 44), (8, 16)),
         ((13, 20), (12, 22), (4, 8), (8, 4), (4, 4)),
@@ -299,7 +336,15 @@ REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, 
     "a later stage of one window": (two_stages, {}, ((8, 8),), "may be one window"),
     "windows that may be a number of windows": (windows, {"table": False}, ((12, 20),), "can hold a size of 1"),
     "a mask of two rows of windows": (windows, {"shift": 1}, ((8, 20),), "requires"),
-    "a Pad up to windows": (windows, {"window": 4}, ((12, 20),), "may fill"),
+    "a Pad up to windows or to a number of windows": (
+        windows, {"window": 4, "patch": 1, "table": False}, ((10, 15),), "can hold a size of 1"
+    ),
+    "a Pad up to a number of windows": (grid_attention, {"count": 4}, ((14, 15),), "a number of windows"),
+    "a Pad by more than windows lack": (windows, {"window": 2, "patch": 1, "more": 2}, ((11, 14),), "may fill"),
+    "a Pad before rows are left out": (windows, {"window": 3, "patch": 1, "skip": 3}, ((10, 9),), "may fill"),
+    "a Pad up to windows, and another reader": (
+        windows, {"window": 4, "patch": 1, "also": True}, ((9, 14),), "may fill"
+    ),
     "a Conv that fills": (filled, {}, ((9, 14),), "may fill"),
     "fills up to 4 or to 8": (filled, {"multiple": 4}, ((13, 14), (15, 16)), "multiples of 4 and"),
     "coordinates in steps of the size at odd sizes": (coordinates, {"divides": True}, ((13, 22),), "requires"),
