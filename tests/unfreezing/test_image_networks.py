@@ -191,10 +191,11 @@ def coordinates(height: int, width: int, *, divides: bool = False, stride: int =
     return net.model()
 
 
-def grid_attention(height: int, width: int, *, count: int = 2) -> ModelProto:
+def grid_attention(height: int, width: int, *, count: int = 2, patch: int = 1) -> ModelProto:
     """Attention between positions of the same place in a number of windows (MaxViT); the image is filled up."""
     net = Network(height, width)
-    value = net("Transpose", net("Conv", "x", WEIGHT, pads=[1] * 4), perm=[0, 2, 3, 1])
+    value = net("Conv", "x", SMALL[:, :, :patch, :patch], strides=[patch] * 2)
+    value, height, width = net("Transpose", value, perm=[0, 2, 3, 1]), height // patch, width // patch
     image, fill = (height, width), (-height % count, -width % count)
     if any(fill):
         value = net("Pad", value, ints(0, 0, 0, 0, 0, *fill, 0))
@@ -340,6 +341,9 @@ REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, 
         windows, {"window": 4, "patch": 1, "table": False}, ((10, 15),), "can hold a size of 1"
     ),
     "a Pad up to a number of windows": (grid_attention, {"count": 4}, ((14, 15),), "a number of windows"),
+    "a Pad of patches up to a number of windows": (
+        grid_attention, {"count": 4, "patch": 2}, ((28, 30),), "a number of windows"
+    ),
     "a Pad by more than windows lack": (windows, {"window": 2, "patch": 1, "more": 2}, ((11, 14),), "may fill"),
     "a Pad before rows are left out": (windows, {"window": 3, "patch": 1, "skip": 3}, ((10, 9),), "may fill"),
     "a Pad up to windows, and another reader": (
