@@ -57,7 +57,7 @@ def with_window_paddings(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         is_filled |= after > 0
     if not is_filled:
         return node
-    walk.filled |= filled
+    walk.filled = {**filled, **walk.filled}  # what is filled up already keeps its image
     walk.leaves_out_sizes = True  # such a network may fill the image up to patches, too
     return walk.with_inputs(node, {1: walk.sizes.of_shape([*numbers[: len(axes)], *ends])})
 
@@ -72,15 +72,12 @@ def other_windows(walk: UnfreezingWalk) -> Blocked | None:
 
 
 def _cuts(walk: UnfreezingWalk, name: str, axis: int) -> set[tuple[int, int]] | None:
-    """The number and the size of windows into which all readers of a value cut an axis; None if some do not."""
+    """The number and the size of windows into which the readers of a value cut an axis; None if some do otherwise."""
     found: set[tuple[int, int]] = set()
     pending, seen = [(name, axis)], {(name, axis)}
     while pending:
         value, at = pending.pop()
-        readers = walk.readers.get(value, ())
-        if not readers:
-            return None
-        for reader in readers:
+        for reader in walk.readers.get(value, ()):
             if reader.op_type == "Reshape":
                 cut = _cut(walk.static.get(value), walk.static.get(reader.output[0]), at)
                 if cut is None:

@@ -261,7 +261,6 @@ FAULTS: Final = tuple(
         ("window_paddings", " or count * window != size + after:", ":", "windows of another axis tell"),
         ("window_paddings", "    walk.leaves_out_sizes = True", "    walk.leaves_out_sizes |= False", "patches are never filled"),
         ("window_paddings", "        if (filled, window) not in walk.divided:", "        if not walk.divided:", "any windows are the ones that are filled up to"),
-        ("window_paddings", "        if not readers:\n            return None", "        if not readers:\n            continue", "an output has windows"),
         ("window_paddings", "            if place is None:\n                return None", "            if place is None:\n                continue", "readers that cut no windows do not count"),
         ("driver", "for is_count in (False, True)[: 2 if walk.filled else 1]]", "for is_count in (False,)]", "an image is never filled up to a number of windows"),
         ("cuts", "    return found is not None and next(values_of([found[0]], walk.samples.old)) == end", "    return found is not None", "any cut takes the image out"),
