@@ -57,10 +57,21 @@ def test_rows_that_differ_are_no_copies() -> None:
     assert refused.refused and "requires batch <= 3" in refused.why_refused
 
 
+def test_rows_that_count_are_no_copies() -> None:
+    """Where no run compares rows, a value as large as the batch is refused, too."""
+    text = (
+        "(float[3, 5, 4] x) => (y) <int64[3, 1, 1] q = {0, 1, 2}, float[1, 1, 4] w = {1, 2, 3, 4}> {"
+        " c = Cast<to = 1>(q) k = Mul(c, w) n = Softmax<axis = 2>(k)" + ATTENTION
+    )
+    refused = unfreeze(model(text), ["x.0=batch"], verify=False)
+    assert refused.why_refused == "node MatMul#4 (MatMul): requires batch <= 3"
+
+
 def test_copies_of_a_length_are_left_alone() -> None:
     """No run tells whether equal rows of a length are as many as the length."""
     text = (
-        "(float[2, 3, 4] x) => (y) <float[1, 3, 4] q = {1, -2, 3, -4, 1, -2, 3, -4, 1, -2, 3, -4}> {"
+        "(float[2, 3, 4] x) => (y) <float[1, 3, 4] q = {1, -2, 5, -4, 1, -2, 5, -4, 1, -2, 5, -4}> {"
         " n = Softmax<axis = 2>(q) y = Add(n, x) }"
     )
-    assert "length" in unfreeze(model(text), ["x.1=length"]).why_refused
+    refused = unfreeze(model(text), ["x.1=length"])
+    assert refused.why_refused == "node Add#1 (Add): requires length == 1 or length == 3"
