@@ -33,6 +33,15 @@ CASES = {
         " e = Softmax<axis = 2>(q) v = Transpose<perm = [0, 2, 1]>(p) w = MatMul(e, v) g = MatMul(w, p) n = Tanh(g)"
         + ATTENTION,
     ),
+    "queries and their positions, which are both normalized before they meet": Case(
+        f"(float[3, 5, 4] x) => (y) <{QUERY}, float[1, 2, 4] p = {{1, 2, 3, 4, -1, -2, -3, -4}},"
+        " int64[3] r = {3, 1, 1}, int64[3] s = {3, 2, 4}> { k = Tile(q, r) e = Softmax<axis = 2>(k) o = Expand(p, s)"
+        " h = Softmax<axis = 2>(o) v = Transpose<perm = [0, 2, 1]>(h) w = MatMul(e, v) g = MatMul(w, h) n = Tanh(g)"
+        + ATTENTION,
+        f"(float[batch, 5, 4] x) => (y) <{QUERY}, float[1, 2, 4] p = {{1, 2, 3, 4, -1, -2, -3, -4}}> {{"
+        " e = Softmax<axis = 2>(q) h = Softmax<axis = 2>(p) v = Transpose<perm = [0, 2, 1]>(h) w = MatMul(e, v)"
+        " g = MatMul(w, h) n = Tanh(g)" + ATTENTION,
+    ),
     "initial states that are zeros": Case(
         "(float[3, 5, 4] x) => (y) <int64[3] s = {3, 1, 4}> { z = ConstantOfShape<value = float[1] {1.0}>(s)"
         " n = Softmax<axis = 2>(z)" + ATTENTION,
