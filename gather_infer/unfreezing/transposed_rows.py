@@ -71,13 +71,11 @@ def transposed_rows(
     if at is None or evaluate(dim_of(axes[at]), old) != 1:
         return None
     others = [axis for axis in range(len(axes)) if axis != at]
-    outer = [int(np.prod([evaluate(dim_of(axes[axis]), old) for axis in others[:count]])) for count in range(len(axes))]
     free = {str(axes[at][0]): 1}
     for place in (axis for axis, size in enumerate(target) if size == 1):
         if np.prod(target[place + 1 :]) <= 1:
             break  # a batch is not the innermost size
-        stands_before = int(np.prod(target[:place]))
-        for count in (count for count, size in enumerate(outer) if size == stands_before and count != at):
+        for count in (count for count in range(len(axes)) if count != at):
             perm = (*others[:count], at, *others[count:])
             for found in placements(tuple(axes[a] for a in perm), target, lambda dim: is_free(dim, free), old):
                 if found[place] == axes[at]:

@@ -280,7 +280,6 @@ FAULTS: Final = tuple(
         ("rows", "runs += [f\"{symbol}={old}\"] if old in sizes else []", "runs += [f\"{symbol}={size}\" for size in sizes]", "sizes at which a length ran are compared"),
         ("requested_sizes", "        if len(set(inputs)) < len(inputs):\n", "        if not inputs:\n", "rows may be along two axes of an input"),
         ("transposed_rows", "        if np.prod(target[place + 1 :]) <= 1:\n            break", "        if place < 0:\n            break", "rows may be the innermost size"),
-        ("transposed_rows", "if size == stands_before and count != at):", "if count != at):", "rows are moved before any axis"),
         ("transposed_rows", "        if bool(walk.placements.get(pattern)) == is_first:\n", "        if pattern:\n", "a Reshape of one row is no Transpose"),
         ("transposed_rows", "        is_first = moved.axes[0] == moved.rows", "        is_first = moved.axes != moved.rows", "flattened rows are moved"),
         ("driver", "                if blocked is None and not has_merged_rows(another, outputs):\n", "                if blocked is not None:\n", "outputs have merged rows"),

@@ -69,6 +69,12 @@ TRANSPOSED = {
         "(float[batch, 2, 3] x) => (y) <int64[2] s = {-1, 1}, float[1, 2] w = {1, 2}> { a = Reshape(x, s)"
         " y = MatMul(a, w) }",
     ),
+    "positions of all rows, each by itself": Case(
+        "(float[1, 5, 3] x) => (y) <int64[3] s = {5, 1, 3}, int64[3] t = {1, 5, 3}> { a = Reshape(x, s)"
+        " b = Transpose<perm = [0, 2, 1]>(a) c = MatMul(a, b) d = MatMul(c, a) y = Reshape(d, t) }",
+        "(float[batch, 5, 3] x) => (y) <int64[3] s = {-1, 1, 3}, int64[3] t = {-1, 5, 3}> { a = Reshape(x, s)"
+        " b = Transpose<perm = [0, 2, 1]>(a) c = MatMul(a, b) d = MatMul(c, a) y = Reshape(d, t) }",
+    ),
     "a constant row that is joined with the others": Case(
         "(float[1, 5, 3] x) => (y) <float[1, 5, 3] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},"
         " float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> { k = MatMul(q, w) y = Concat<axis = 1>(x, k) }",
@@ -107,6 +113,13 @@ def test_rows_of_an_output_that_may_be_in_two_axes() -> None:
         " y = Unsqueeze(n, z) }"
     )
     refused = unfreeze(model(kept), ["x.0=batch"])
+    assert refused.why_refused == "output y: its rows may be in the axis of 1, or in that with other sizes"
+
+
+def test_rows_of_an_output_are_not_the_innermost_size() -> None:
+    """`[6, 1]` is `[6*batch, 1]` rather than `[6, batch]`, but nothing tells."""
+    text = "(float[1, 2, 3] x) => (y) <int64[2] s = {6, 1}> { a = Reshape(x, s) y = Neg(a) }"
+    refused = unfreeze(model(text), ["x.0=batch"])
     assert refused.why_refused == "output y: its rows may be in the axis of 1, or in that with other sizes"
 
 
