@@ -38,7 +38,7 @@ from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, reques
 from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
-from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows
+from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows, rows_in_two_axes
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.unfreezing.window_masks import stage_of_one_window
@@ -230,7 +230,8 @@ def _followed(
         if walks[0].leaves_out_sizes and not divides_patches and walks[0].unknown.fault is None:
             divides_patches = True
             return follow(places, rows)
-        return walks[0], walks[0].unknown.fault or stage_of_one_window(walks[0])
+        blocked = walks[0].unknown.fault or stage_of_one_window(walks[0])
+        return walks[0], blocked or rows_in_two_axes(walks[0], outputs)
 
     trials = MAX_TRIALS
 

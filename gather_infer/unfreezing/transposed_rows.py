@@ -14,6 +14,7 @@ from onnx import NodeProto
 
 from gather_infer.symbolic import evaluate
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, placements
+from gather_infer.unfreezing.result import Blocked
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.factored_values import FactoredValues
@@ -90,6 +91,18 @@ def has_merged_rows(walk: FactoredValues, names: Iterable[str]) -> bool:
         for name in names
         for held in walk.factors.get(name, ())
     )
+
+
+def rows_in_two_axes(walk: FactoredValues, names: Iterable[str]) -> Blocked | None:
+    """An output with the same rows in two axes, whose elements depend on two rows; a second model tells if it has."""
+    for name in names if walk.counterpart is None else ():
+        for symbol in sorted(walk.row_symbols):
+            held = walk.factors.get(name, ())
+            axes = [str(at) for at, factors in enumerate(held) if any(is_free(each, {symbol: 0}) for each in factors)]
+            if len(axes) > 1:
+                why = f"has rows of {symbol} along axes {' and '.join(axes)}"
+                return Blocked(f"output {name}", f"{why}; --length {symbol} if rows depend on each other")
+    return None
 
 
 def ambiguous_rows(walk: FactoredValues, names: Iterable[str]) -> str:

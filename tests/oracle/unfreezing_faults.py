@@ -99,7 +99,7 @@ FAULTS: Final = tuple(
         ("unknown_sizes", "self.walk.samples.add_length(name, old)", "pass", "a symbol has no old size"),
         ("unknown_sizes", "            if joined is not None and joined % len(operands[0]) == len(operands[0]) - axis:\n                continue\n", "", "sizes that are joined are equal"),
         ("unknown_sizes", "in zip(mine, its, strict=True)", "in zip(mine, reversed(its), strict=True)", "the sizes of tokens are exchanged"),
-        ("driver", "return walks[0], walks[0].unknown.fault or stage_of_one_window(walks[0])\n\n", "return walks[0], stage_of_one_window(walks[0])\n\n", "sizes of a Resize may be unknown"),
+        ("driver", "blocked = walks[0].unknown.fault or stage_of_one_window(walks[0])\n", "blocked = stage_of_one_window(walks[0])\n", "sizes of a Resize may be unknown"),
         # operand_edits
         ("operand_edits", "            again = with_row_numbers(walk, changed)\n", "            again = changed\n", "an edited node needs no row numbers"),
         ("operand_edits", "        if is_free(data.shape[-axis], walk.freed):\n", "        if not data.shape:\n", "an Expand keeps the old size"),
@@ -283,7 +283,9 @@ FAULTS: Final = tuple(
         ("transposed_rows", "        if bool(walk.placements.get(pattern)) == is_first:\n", "        if pattern:\n", "a Reshape of one row is no Transpose"),
         ("transposed_rows", "        is_first = moved.axes[0] == moved.rows", "        is_first = moved.axes != moved.rows", "flattened rows are moved"),
         ("driver", "                if blocked is None and not has_merged_rows(another, outputs):\n", "                if blocked is not None:\n", "outputs have merged rows"),
-        ("transposed_rows", "        if is_merged and any(not held for held in axes):\n", "        if is_merged and not axes:\n", "rows of an output may be in two axes"),
+        ("transposed_rows", "        if is_merged and any(not held for held in axes):\n", "        if is_merged and not axes:\n", "one row of an output may be in an axis of 1 or beside it"),
+        ("driver", "return walks[0], blocked or rows_in_two_axes(walks[0], outputs)", "return walks[0], blocked", "outputs have the same rows in two axes"),
+        ("transposed_rows", "names if walk.counterpart is None else ()", "names", "a second model does not tell that rows are in two axes"),
         ("constant_rows", "if shape[axis] != 1 or name in walk.dependent or", "if shape[axis] != 1 or", "rows that depend on the input are repeated"),
         ("operand_edits", "    for others in combinations(ones, len(freed)):\n", "    for others in combinations(ones[:0], len(freed)):\n", "a Squeeze removes the axis of the rows"),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from gather_infer import unfreeze
-from tests.unfreezing.cases import Case, check_dynamic
+from tests.unfreezing.cases import SIZES, Case, check_dynamic, feeds_of, run
 from tests.verification.models import model
 
 CASES = {
@@ -121,6 +122,38 @@ def test_rows_of_an_output_are_not_the_innermost_size() -> None:
     text = "(float[1, 2, 3] x) => (y) <int64[2] s = {6, 1}> { a = Reshape(x, s) y = Neg(a) }"
     refused = unfreeze(model(text), ["x.0=batch"])
     assert refused.why_refused == "output y: its rows may be in the axis of 1, or in that with other sizes"
+
+
+STATES = {
+    # x has its rows on axis 0, h on axis 1, as states of recurrent networks do
+    "joined": "y = Concat<axis=2>(u, h)",
+    "added": "y = Add(u, h)",
+    "joined, in one axis": "c = Concat<axis=2>(u, h) y = Reshape(c, f)",
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_rows_on_axis_0_and_on_axis_1_that_meet(name: str) -> None:
+    """Were both in the result, its rows would be the diagonal: nothing there contradicts the original."""
+    inputs, node = "(float[{0},1,4] x, float[1,{0},4] h) => (y) ", STATES[name]
+    static = inputs.format(1) + f"<int64[3] s = {{1,1,4}}, int64[2] f = {{1,8}}> {{ u = Reshape(x, s) {node} }}"
+    result = unfreeze(model(static), ["x.0=batch", "h.1=batch"], rows=["batch"])
+    assert not result.refused, result.why_refused
+    dynamic = model(inputs.format("batch") + f"<int64[2] f = {{-1,8}}> {{ u = Transpose<perm=[1,0,2]>(x) {node} }}")
+    for size in SIZES:
+        feeds = feeds_of(dynamic, size, "batch")
+        np.testing.assert_array_equal(run(dynamic, feeds)[0], run(result.proto, feeds)[0])
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_rows_in_two_axes_of_an_output(rows: int) -> None:
+    text = "(float[{0},1,4] x, float[1,{0},4] h) => (y) {{ y = Add(x, h) }}"
+    dims = ["x.0=batch", "h.1=batch"]
+    refused = unfreeze(model(text.format(rows)), dims, rows=["batch"])
+    assert refused.why_refused.startswith("output y: has rows of batch along axes 0 and 1; --length batch")
+    result = unfreeze(model(text.format(rows)), dims, rows=["batch"], like=model(text.format(3)))
+    assert not result.refused, result.why_refused
+    assert not unfreeze(model(text.format(2)), dims, lengths=["batch"]).refused
 
 
 def test_a_squeeze_of_all_axes_of_1() -> None:
