@@ -38,7 +38,7 @@ from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, reques
 from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
-from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows
+from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows, has_rows_in_two_axes
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.unfreezing.window_masks import stage_of_one_window
@@ -198,7 +198,8 @@ def _followed(
     it is made in another way, `MAX_WALKS` times at most; the first fault is the one that is reported. Rows are run, and
     contradict a wrong place; a length is not, so that nothing may fit its other places, unless the elements are the
     same. Before that, constants behind the node are made to follow the size. Where a Reshape of one row may stand for a
-    Transpose, too, rows have an axis of their own in the outputs.
+    Transpose, too, rows have an axis of their own in the outputs. An output has the same rows in two axes, as products
+    of all pairs of rows do, if no other place gives it one.
     """
     first: Blocked | None = None
     placements: dict[str | Pattern, int] = {}
@@ -248,6 +249,25 @@ def _followed(
                 return found
         return None
 
+    def settled(walk: UnfreezingWalk) -> tuple[UnfreezingWalk, Blocked | None]:
+        """A walk that nothing blocks, or one with rows of their own in the outputs; why the file may mean another."""
+        for pattern in [key for key in walk.ambiguous if isinstance(key, tuple) and has_merged_rows(walk, outputs)]:
+            another, blocked = follow({**placements, pattern: 1 - placements.get(pattern, 0)}, walk.repeated_rows)
+            if blocked is None and not has_merged_rows(another, outputs):
+                walk = another
+                break
+        name = ambiguous_rows(walk, outputs)
+        if name:
+            return walk, Blocked(f"output {name}", "its rows may be in the axis of 1, or in that with other sizes")
+        for name, others in walk.other_places.items():
+            tries = [(at, is_count) for at in others for is_count in (False, True)[: 2 if walk.filled else 1]]
+            for at, is_count in tries:
+                another, blocked = follow({**placements, name: at}, walk.repeated_rows, is_count)
+                if blocked is None and not has_same_elements(walk, another):
+                    return walk, Blocked(f"value {name}", "more than one of its axes can hold a size of 1")
+        return walk, other_windows(walk)
+
+    paired: tuple[UnfreezingWalk, Blocked | None] | None = None
     for _ in range(MAX_WALKS):
         walk, fault = follow(placements, ())
         if fault is not None and walk.candidates:
@@ -256,27 +276,16 @@ def _followed(
             if found is not None:
                 walk, fault = found, None
         if fault is None:
-            for pattern in [key for key in walk.ambiguous if isinstance(key, tuple) and has_merged_rows(walk, outputs)]:
-                another, blocked = follow({**placements, pattern: 1 - placements.get(pattern, 0)}, walk.repeated_rows)
-                if blocked is None and not has_merged_rows(another, outputs):
-                    walk = another
-                    break
-            name = ambiguous_rows(walk, outputs)
-            if name:
-                return walk, Blocked(f"output {name}", "its rows may be in the axis of 1, or in that with other sizes")
-            for name, others in walk.other_places.items():
-                tries = [(at, is_count) for at in others for is_count in (False, True)[: 2 if walk.filled else 1]]
-                for at, is_count in tries:
-                    another, blocked = follow({**placements, name: at}, walk.repeated_rows, is_count)
-                    if blocked is None and not has_same_elements(walk, another):
-                        return walk, Blocked(f"value {name}", "more than one of its axes can hold a size of 1")
-            return walk, other_windows(walk)
+            result = settled(walk)
+            if not has_rows_in_two_axes(result[0], outputs):
+                return result
+            paired = paired or result
         first = first or fault
         choice = next((n for n, count in reversed(walk.ambiguous.items()) if placements.get(n, 0) + 1 < count), None)
         if choice is None:
             break
         placements[choice] = placements.get(choice, 0) + 1
-    return walk, first
+    return paired or (walk, first)
 
 
 # the model that the walk reads

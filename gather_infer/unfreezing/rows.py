@@ -250,8 +250,7 @@ class _Check:
             drawn = self._drawn({symbol: size}, attempt)
             if drawn is None:
                 continue
-            rows = [self._row(drawn, symbol, [(row + at) % size for at in range(self.freed[symbol])])
-                    for row in range(size)]  # fmt: skip
+            rows = [self._row(drawn, symbol, self._together(symbol, size, row)) for row in range(size)]
             wanted = [self._outputs(self.original, feeds) for feeds in rows]
             if any(isinstance(found, Failure) for found in wanted):
                 continue
@@ -263,6 +262,10 @@ class _Check:
                 faults += self._differences_in_whole(symbol, size, found, wanted[0])
             return [*faults, *self._differences_of_merged(symbol, size, drawn, found)]
         return None
+
+    def _together(self, symbol: str, size: int, row: int) -> list[int]:
+        """The rows that are run in the original together: as many as it has, from one on."""
+        return [(row + at) % size for at in range(self.freed[symbol])]
 
     def _drawn(self, sizes: Mapping[str, int], attempt: int) -> Feeds | None:
         numbers = np.random.default_rng((*sizes.values(), attempt))
@@ -299,8 +302,8 @@ class _Check:
                 continue
             for row, outputs in enumerate(wanted):
                 assert not isinstance(outputs, Failure), "the original ran"
-                mine = self._part(name, found[position], symbol, {symbol: size}, row)
-                its = self._part(name, outputs[position], symbol, {}, 0)
+                mine = self._part(name, found[position], symbol, {symbol: size}, self._together(symbol, size, row))
+                its = self._part(name, outputs[position], symbol, {}, self._together(symbol, self.freed[symbol], 0))
                 differing = difference(its, mine, TOLERANCE)
                 if differing is not None:
                     yield f"output {name}, row {row} of {symbol}={size}: {_text(differing)}"
@@ -345,7 +348,9 @@ class _Check:
         return all(
             value is not None
             and difference(
-                self._part(name, value, symbol, {}, 0), self._part(name, found, symbol, {symbol: size}, row), TOLERANCE
+                self._part(name, value, symbol, {}, [0]),
+                self._part(name, found, symbol, {symbol: size}, [row]),
+                TOLERANCE,
             )
             is None
             for row, value in enumerate(alone)
@@ -356,8 +361,8 @@ class _Check:
         """The results of one row, of a run on copies of it; None if the run failed or they cannot be told apart."""
         return None if value is None or len(axes) != 1 else part_of(value, axes[0], copies, TOLERANCE)
 
-    def _part(self, name: str, value: Any, symbol: str, sizes: Mapping[str, int], row: int) -> Any:
-        """The part of an output that belongs to a row; all of it if it has none."""
+    def _part(self, name: str, value: Any, symbol: str, sizes: Mapping[str, int], rows: Sequence[int]) -> Any:
+        """The part of an output that belongs to rows, along each of its axes that has them; all of it if none does."""
         factors = self.factors.get(name)
         fact = self.after[name]
         if not isinstance(value, np.ndarray) or not isinstance(fact, SymbolicTensor):
@@ -375,7 +380,7 @@ class _Check:
                 continue
             split = [evaluate(factor, binding) for factor in held]
             shape = [*value.shape[:axis], *split, *value.shape[axis + 1 :]]
-            value = np.take(value.reshape(shape), row, axis + place)
+            value = np.take(value.reshape(shape), rows, axis + place)
         return value
 
 

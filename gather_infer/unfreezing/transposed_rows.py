@@ -71,13 +71,11 @@ def transposed_rows(
     if at is None or evaluate(dim_of(axes[at]), old) != 1:
         return None
     others = [axis for axis in range(len(axes)) if axis != at]
-    outer = [int(np.prod([evaluate(dim_of(axes[axis]), old) for axis in others[:count]])) for count in range(len(axes))]
     free = {str(axes[at][0]): 1}
     for place in (axis for axis, size in enumerate(target) if size == 1):
         if np.prod(target[place + 1 :]) <= 1:
             break  # a batch is not the innermost size
-        stands_before = int(np.prod(target[:place]))
-        for count in (count for count, size in enumerate(outer) if size == stands_before and count != at):
+        for count in (count for count in range(len(axes)) if count != at):
             perm = (*others[:count], at, *others[count:])
             for found in placements(tuple(axes[a] for a in perm), target, lambda dim: is_free(dim, free), old):
                 if found[place] == axes[at]:
@@ -91,6 +89,15 @@ def has_merged_rows(walk: FactoredValues, names: Iterable[str]) -> bool:
         len(held) > 1 and any(str(factor) in walk.row_symbols for factor in held)
         for name in names
         for held in walk.factors.get(name, ())
+    )
+
+
+def has_rows_in_two_axes(walk: FactoredValues, names: Iterable[str]) -> bool:
+    """Whether an output has the same rows in two axes, so that its elements depend on two rows."""
+    return any(
+        sum(any(is_free(each, {symbol: 0}) for each in factors) for factors in walk.factors.get(name, ())) > 1
+        for name in names
+        for symbol in walk.row_symbols
     )
 
 

@@ -74,11 +74,12 @@ def windows(
     more: int = 0,
     also: bool = False,
     skip: int = 0,
+    hides_end: bool = False,
 ) -> ModelProto:
     """Attention in windows of an image of patches, shifted with masks, as Swin has it, with learned numbers per pair.
 
     The image is filled up to patches and windows, as far as `pads`; by `more` than that. `also` pools it behind, and
-    its first `skip` rows are left out.
+    its first `skip` rows are left out. If `hides_end`, no position attends to the end of the image.
     """
     net = Network(height, width)
     value = "x"
@@ -107,6 +108,8 @@ def windows(
     if shifts and masks:
         of_regions = mask(whole, window, shifts)
         added = of_regions if added is None else added + of_regions
+    if hides_end:
+        added = end_mask(whole, window) if added is None else added + end_mask(whole, window)
     if added is not None:
         scores = net("Add", scores, added.astype(np.float32))
     value = net("MatMul", net("Softmax", scores, axis=-1), tokens)
@@ -137,6 +140,15 @@ def mask(whole: Sequence[int], window: int, shift: int) -> Any:
     high, wide = (size // window for size in whole)
     regions = numbers.reshape(high, window, wide, window).transpose(0, 2, 1, 3).reshape(-1, window * window)
     return np.where(regions[:, None, :] != regions[:, :, None], -100.0, 0.0)
+
+
+def end_mask(whole: Sequence[int], window: int) -> Any:
+    """The last row and column as masked keys, as positions that fill up an image are."""
+    is_last = np.zeros(whole, bool)
+    is_last[-1], is_last[:, -1] = True, True
+    high, wide = (size // window for size in whole)
+    keys = is_last.reshape(high, window, wide, window).transpose(0, 2, 1, 3).reshape(-1, 1, window * window)
+    return np.where(np.broadcast_to(keys, (high * wide, window**2, window**2)), -100.0, 0.0)
 
 
 def strided(height: int, width: int, *, pads: str = "SAME_UPPER", separate: bool = False) -> ModelProto:
@@ -336,7 +348,7 @@ REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, 
     "half of an image rolled": (half_rolled, {}, ((12, 20),), "cuts [6:"),
     "a later stage of one window": (two_stages, {}, ((8, 8),), "may be one window"),
     "windows that may be a number of windows": (windows, {"table": False}, ((12, 20),), "can hold a size of 1"),
-    "a mask of two rows of windows": (windows, {"shift": 1}, ((8, 20),), "requires"),
+    "a mask of two rows of windows": (windows, {"shift": 1}, ((8, 20),), "node v13 (Add): requires"),
     "a Pad up to windows or to a number of windows": (
         windows, {"window": 4, "patch": 1, "table": False}, ((10, 15),), "can hold a size of 1"
     ),
@@ -349,6 +361,8 @@ REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, 
     "a Pad up to windows, and another reader": (
         windows, {"window": 4, "patch": 1, "also": True}, ((9, 14),), "may fill"
     ),
+    "a mask of last windows without a shift": (windows, {"hides_end": True}, ((12, 20),), "node v7 (Add): requires"),
+    "such a mask at two sizes": (windows, {"hides_end": True}, ((12, 20), (16, 32)), "which no rule explains"),
     "a Conv that fills": (filled, {}, ((9, 14),), "may fill"),
     "fills up to 4 or to 8": (filled, {"multiple": 4}, ((13, 14), (15, 16)), "multiples of 4 and"),
     "coordinates in steps of the size at odd sizes": (coordinates, {"divides": True}, ((13, 22),), "requires"),

@@ -57,6 +57,16 @@ def test_results_that_are_sorted() -> None:
     assert not unfreeze(model(text.format(rows=2)), ["x.0=batch"]).refused
 
 
+def test_results_in_two_axes() -> None:
+    """Where each result meets each other one, no part is that of one row: the index may lack the row, or not."""
+    text = (
+        found_boxes(1, "d = Identity(c)").replace("(y, cell)", "(t)").replace("> {", ", int64[2] column = {-1, 1}> {")
+    )
+    text = text.replace(" }", " u = Reshape(y, column) v = Reshape(y, flat) t = Mul(u, v) }")
+    refused = unfreeze(model(text), ["x.0=batch"])
+    assert refused.why_refused == "output t has the results of all rows, which cannot be told apart"
+
+
 SHARED = (
     "(float[{rows}, 4] x, bool[4] keep) => (y, at) <int64[1] flat = {{-1}}> {{ p = NonZero(keep) at = Reshape(p, flat)"
     " y = Gather<axis = 1>(x, at) }}"

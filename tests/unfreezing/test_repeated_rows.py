@@ -33,6 +33,15 @@ CASES = {
         " e = Softmax<axis = 2>(q) v = Transpose<perm = [0, 2, 1]>(p) w = MatMul(e, v) g = MatMul(w, p) n = Tanh(g)"
         + ATTENTION,
     ),
+    "queries and their positions, which are both normalized before they meet": Case(
+        f"(float[3, 5, 4] x) => (y) <{QUERY}, float[1, 2, 4] p = {{1, 2, 3, 4, -1, -2, -3, -4}},"
+        " int64[3] r = {3, 1, 1}, int64[3] s = {3, 2, 4}> { k = Tile(q, r) e = Softmax<axis = 2>(k) o = Expand(p, s)"
+        " h = Softmax<axis = 2>(o) v = Transpose<perm = [0, 2, 1]>(h) w = MatMul(e, v) g = MatMul(w, h) n = Tanh(g)"
+        + ATTENTION,
+        f"(float[batch, 5, 4] x) => (y) <{QUERY}, float[1, 2, 4] p = {{1, 2, 3, 4, -1, -2, -3, -4}}> {{"
+        " e = Softmax<axis = 2>(q) h = Softmax<axis = 2>(p) v = Transpose<perm = [0, 2, 1]>(h) w = MatMul(e, v)"
+        " g = MatMul(w, h) n = Tanh(g)" + ATTENTION,
+    ),
     "initial states that are zeros": Case(
         "(float[3, 5, 4] x) => (y) <int64[3] s = {3, 1, 4}> { z = ConstantOfShape<value = float[1] {1.0}>(s)"
         " n = Softmax<axis = 2>(z)" + ATTENTION,
@@ -57,10 +66,21 @@ def test_rows_that_differ_are_no_copies() -> None:
     assert refused.refused and "requires batch <= 3" in refused.why_refused
 
 
+def test_rows_that_count_are_no_copies() -> None:
+    """Where no run compares rows, a value as large as the batch is refused, too."""
+    text = (
+        "(float[3, 5, 4] x) => (y) <int64[3, 1, 1] q = {0, 1, 2}, float[1, 1, 4] w = {1, 2, 3, 4}> {"
+        " c = Cast<to = 1>(q) k = Mul(c, w) n = Softmax<axis = 2>(k)" + ATTENTION
+    )
+    refused = unfreeze(model(text), ["x.0=batch"], verify=False)
+    assert refused.why_refused == "node MatMul#4 (MatMul): requires batch <= 3"
+
+
 def test_copies_of_a_length_are_left_alone() -> None:
     """No run tells whether equal rows of a length are as many as the length."""
     text = (
-        "(float[2, 3, 4] x) => (y) <float[1, 3, 4] q = {1, -2, 3, -4, 1, -2, 3, -4, 1, -2, 3, -4}> {"
+        "(float[2, 3, 4] x) => (y) <float[1, 3, 4] q = {1, -2, 5, -4, 1, -2, 5, -4, 1, -2, 5, -4}> {"
         " n = Softmax<axis = 2>(q) y = Add(n, x) }"
     )
-    assert "length" in unfreeze(model(text), ["x.1=length"]).why_refused
+    refused = unfreeze(model(text), ["x.1=length"])
+    assert refused.why_refused == "node Add#1 (Add): requires length == 1 or length == 3"

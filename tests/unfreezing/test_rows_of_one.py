@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from gather_infer import unfreeze
-from tests.unfreezing.cases import Case, check_dynamic
+from gather_infer.runtimes.process import Failure, RuntimeProcess
+from gather_infer.unfreezing.rows import Feeds, _Check
+from tests.unfreezing.cases import SIZES, Case, check_dynamic, feeds_of, run
 from tests.verification.models import model
 
 CASES = {
@@ -69,6 +74,12 @@ TRANSPOSED = {
         "(float[batch, 2, 3] x) => (y) <int64[2] s = {-1, 1}, float[1, 2] w = {1, 2}> { a = Reshape(x, s)"
         " y = MatMul(a, w) }",
     ),
+    "positions of all rows, each by itself": Case(
+        "(float[1, 5, 3] x) => (y) <int64[3] s = {5, 1, 3}, int64[3] t = {1, 5, 3}> { a = Reshape(x, s)"
+        " b = Transpose<perm = [0, 2, 1]>(a) c = MatMul(a, b) d = MatMul(c, a) y = Reshape(d, t) }",
+        "(float[batch, 5, 3] x) => (y) <int64[3] s = {-1, 1, 3}, int64[3] t = {-1, 5, 3}> { a = Reshape(x, s)"
+        " b = Transpose<perm = [0, 2, 1]>(a) c = MatMul(a, b) d = MatMul(c, a) y = Reshape(d, t) }",
+    ),
     "a constant row that is joined with the others": Case(
         "(float[1, 5, 3] x) => (y) <float[1, 5, 3] q = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},"
         " float[3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}> { k = MatMul(q, w) y = Concat<axis = 1>(x, k) }",
@@ -108,6 +119,61 @@ def test_rows_of_an_output_that_may_be_in_two_axes() -> None:
     )
     refused = unfreeze(model(kept), ["x.0=batch"])
     assert refused.why_refused == "output y: its rows may be in the axis of 1, or in that with other sizes"
+
+
+def test_rows_of_an_output_are_not_the_innermost_size() -> None:
+    """`[6, 1]` is `[6*batch, 1]` rather than `[6, batch]`, but nothing tells."""
+    text = "(float[1, 2, 3] x) => (y) <int64[2] s = {6, 1}> { a = Reshape(x, s) y = Neg(a) }"
+    refused = unfreeze(model(text), ["x.0=batch"])
+    assert refused.why_refused == "output y: its rows may be in the axis of 1, or in that with other sizes"
+
+
+STATES = {
+    # x has its rows on axis 0, h on axis 1, as states of recurrent networks do
+    "joined": "y = Concat<axis=2>(u, h)",
+    "added": "y = Add(u, h)",
+    "joined, in one axis": "c = Concat<axis=2>(u, h) y = Reshape(c, f)",
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_rows_on_axis_0_and_on_axis_1_that_meet(name: str) -> None:
+    """Were both in the result, its rows would be the diagonal: nothing there contradicts the original."""
+    inputs, node = "(float[{0},1,4] x, float[1,{0},4] h) => (y) ", STATES[name]
+    static = inputs.format(1) + f"<int64[3] s = {{1,1,4}}, int64[2] f = {{1,8}}> {{ u = Reshape(x, s) {node} }}"
+    result = unfreeze(model(static), ["x.0=batch", "h.1=batch"], rows=["batch"])
+    assert not result.refused, result.why_refused
+    dynamic = model(inputs.format("batch") + f"<int64[2] f = {{-1,8}}> {{ u = Transpose<perm=[1,0,2]>(x) {node} }}")
+    for size in SIZES:
+        feeds = feeds_of(dynamic, size, "batch")
+        np.testing.assert_array_equal(run(dynamic, feeds)[0], run(result.proto, feeds)[0])
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_rows_in_two_axes_of_an_output(rows: int) -> None:
+    text = "(float[{0},1,4] x, float[1,{0},4] h) => (y) {{ y = Add(x, h) }}"
+    result = unfreeze(model(text.format(rows)), ["x.0=batch", "h.1=batch"], rows=["batch"])
+    assert not result.refused, result.why_refused
+    dynamic = model(text.format("batch"))
+    for size in SIZES:
+        feeds = feeds_of(dynamic, size, "batch")
+        np.testing.assert_array_equal(run(dynamic, feeds)[0], run(result.proto, feeds)[0])
+
+
+def test_pairs_of_rows_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The diagonal of a result is right, and all else is not."""
+    static = model("(float[2,3] x) => (float[2,2] y) { t = Transpose<perm=[1,0]>(x) y = MatMul(x, t) }")
+    assert not unfreeze(static, ["x.0=batch"]).refused
+    outputs = _Check._outputs
+
+    def wrong(check: _Check, process: RuntimeProcess, feeds: Feeds) -> list[Any] | Failure:
+        found = outputs(check, process, feeds)
+        if process is check.rewritten and isinstance(found, list):
+            found[0] = found[0] + 1 - np.eye(len(found[0]), dtype=np.float32)
+        return found
+
+    monkeypatch.setattr(_Check, "_outputs", wrong)
+    assert unfreeze(static, ["x.0=batch"]).why_refused.startswith("output y, row 0 of batch=3: element [0, 1] is")
 
 
 def test_a_squeeze_of_all_axes_of_1() -> None:
