@@ -74,12 +74,14 @@ def windows(
     more: int = 0,
     also: bool = False,
     skip: int = 0,
+    less: int = 0,
     hides_end: bool = False,
 ) -> ModelProto:
     """Attention in windows of an image of patches, shifted with masks, as Swin has it, with learned numbers per pair.
 
     The image is filled up to patches and windows, as far as `pads`; by `more` than that. `also` pools it behind, and
-    its first `skip` rows are left out. If `hides_end`, no position attends to the end of the image.
+    its first `skip` rows are left out, and the last `less` rows and columns of the result. If `hides_end`, no position
+    attends to the end of the image.
     """
     net = Network(height, width)
     value = "x"
@@ -118,7 +120,7 @@ def windows(
     if shifts:
         value = rolled(net, value, -shifts)
     if whole != [rows, columns]:
-        value = net("Slice", value, ints(0, 0), ints(rows, columns), ints(1, 2))
+        value = net("Slice", value, ints(0, 0), ints(rows - less, columns - less), ints(1, 2))
     net("Add", value, net("ReduceMax", padded, ints(1, 2, 3))) if also else net("Neg", value)
     return net.model()
 
@@ -350,7 +352,13 @@ REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, 
     "windows that may be a number of windows": (windows, {"table": False}, ((12, 20),), "can hold a size of 1"),
     "a mask of two rows of windows": (windows, {"shift": 1}, ((8, 20),), "node v13 (Add): requires"),
     "a Pad up to windows or to a number of windows": (
+        windows, {"window": 4, "patch": 1, "table": False}, ((18, 27),), "can hold a size of 1"
+    ),
+    "such a Pad, where one axis tells": (
         windows, {"window": 4, "patch": 1, "table": False}, ((10, 15),), "can hold a size of 1"
+    ),
+    "an image that is filled up, and cut to less": (
+        windows, {"window": 4, "patch": 1, "less": 1}, ((9, 14),), "cuts [0:"
     ),
     "a Pad up to a number of windows": (grid_attention, {"count": 4}, ((14, 15),), "a number of windows"),
     "a Pad of patches up to a number of windows": (
