@@ -57,7 +57,7 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
 
 
 def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tuple[int, int] | None:
-    """A cut of as many positions as a length has, out of `seq + k`: all but the last k, or all but the first k."""
+    """A cut of `seq + k` positions at the length: all but the last k, all but the first k, or the last k."""
     for name in sorted(dim.symbols & walk.freed.keys() - walk.row_symbols) if isinstance(dim, Expr) else ():
         rest, size = dim - symbol(name), walk.freed[name]
         if not isinstance(rest, int) or rest < 1 or rest == size:
@@ -68,6 +68,8 @@ def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tup
             return 0, -rest
         if begin == rest and stop >= whole_size:
             return rest, end if end >= 2**31 - 1 else 2**31 - 1
+        if begin == size and stop >= whole_size:
+            return -rest, end if end >= 2**31 - 1 else 2**31 - 1
     return None
 
 

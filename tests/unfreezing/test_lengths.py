@@ -187,6 +187,21 @@ CASES = {
         ("x.1=seq", "m.1=seq+2"),
         sizes=(),
     ),
+    "the positions behind as many as there were": Case(
+        "(float[1,3,1] x, float[1,2,1] c) => (float[1,3,1] y, float[1,2,1] z) <int64[1] b = {0}, int64[1] e = {3}, "
+        "int64[1] l = {9223372036854775807}, int64[1] a = {1}> "
+        "{ k = Concat<axis=1>(x, c) r = Neg(k) y = Slice(r, b, e, a) z = Slice(r, e, l, a) }",
+        "(float[1,seq,1] x, float[1,2,1] c) => (float[1,seq,1] y, float[1,2,1] z) { y = Neg(x) z = Neg(c) }",
+        SEQ,
+    ),
+    "as many at the end as an axis has more": Case(
+        "(float[1,5,1] x, float[1,2,1] c) => (float[1,2,1] y) <int64[1] b = {-2}, int64[1] e = {7}, int64[1] a = {1}> "
+        "{ k = Concat<axis=1>(c, x) y = Slice(k, b, e, a) }",
+        "(float[1,seq,1] x, float[1,2,1] c) => (float[1,2,1] y) "
+        "<int64[1] b = {-2}, int64[1] e = {9223372036854775807}, int64[1] a = {1}> "
+        "{ k = Concat<axis=1>(c, x) y = Slice(k, b, e, a) }",
+        SEQ,
+    ),
     "a sort is one up to the old length": Case(
         "(float[1,4] x) => (float[1,4] y, int64[1,4] i) <int64[1] k = {4}> { y, i = TopK<axis=1>(x, k) }",
         "(float[1,seq] x) => (float[1,seq] y, int64[1,seq] i) { k = Shape<start=1>(x) y, i = TopK<axis=1>(x, k) }",
