@@ -366,11 +366,12 @@ def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """Data of the old size that is addressed by row, made to follow it; of an old size of 1 also before it is."""
     if node.op_type not in ("ScatterElements", "ScatterND"):
         return node
-    if node.input[0] not in walk.factors:
-        node = _with_scattered_rows(walk, node)
+    if node.input[0] in walk.factors:
+        return node
+    node = _with_scattered_rows(walk, node)
     own = walk.factors.get(node.input[1]) or (walk.factors.get(node.input[2]) if len(node.input) > 2 else None)
     fact = walk.environment.values.get(node.input[0])
-    if own is None or node.input[0] in walk.factors:
+    if own is None or (node.op_type == "ScatterND" and node.input[0] in walk.factors):
         return node
     if not isinstance(fact, SymbolicTensor) or not fact.shape:
         return node

@@ -187,6 +187,16 @@ CASES = {
         ("x.1=seq", "m.1=seq+2"),
         sizes=(),
     ),
+    "the largest of each row, written to rows of as many": Case(
+        "(float[1,3,3] x) => (float[1,3,3] y) <int64[1] k = {2}, float[1,3,3] o = {0,0,0,0,0,0,0,0,0}, "
+        "float[1,3,2] u = {1,1,1,1,1,1}> "
+        "{ v, i = TopK(x, k) m = ScatterElements<axis=-1>(o, i, u) y = Mul(m, x) }",
+        "(float[1,seq,seq] x) => (float[1,seq,seq] y) <int64[1] k = {2}> "
+        "{ v, i = TopK(x, k) n = Shape(x) e = Shape(i) o = ConstantOfShape(n) "
+        "u = ConstantOfShape<value = float[1] {1}>(e) m = ScatterElements<axis=-1>(o, i, u) y = Mul(m, x) }",
+        ("x.1=seq", "x.2=seq"),
+        sizes=LARGE[1:],
+    ),
     "the positions behind as many as there were": Case(
         "(float[1,3,1] x, float[1,2,1] c) => (float[1,3,1] y, float[1,2,1] z) <int64[1] b = {0}, int64[1] e = {3}, "
         "int64[1] l = {9223372036854775807}, int64[1] a = {1}> "
