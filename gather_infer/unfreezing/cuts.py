@@ -46,6 +46,8 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             begins.flat[at], changed.flat[at] = part
         elif not holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
             pass
+        elif not holds_rows(walk, product(factors)) and (start, end, step) == (1, old, 1):
+            changed.flat[at] = _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
         elif is_last and 0 <= start < step and _is_of_an_image(walk, factors):
             pass  # each position of a kind: every second row or column
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):

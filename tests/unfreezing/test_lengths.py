@@ -197,6 +197,20 @@ CASES = {
         ("x.1=seq", "x.2=seq"),
         sizes=LARGE[1:],
     ),
+    "parts of positions with others before and behind": Case(
+        "(float[1,3,1] x, float[1,1,1] c) => (float[1,1,1] w, float[1,3,1] y, float[1,1,1] z) "
+        "<int64[3] p = {1,3,1}> "
+        "{ k = Concat<axis=1>(c, x, c) r = Neg(k) w, y, z = Split<axis=1>(r, p) }",
+        "(float[1,seq,1] x, float[1,1,1] c) => (float[1,1,1] w, float[1,seq,1] y, float[1,1,1] z) "
+        "{ w = Neg(c) y = Neg(x) z = Neg(c) }",
+        SEQ,
+    ),
+    "all but the first, to the number that there were": Case(
+        "(float[1,3] x) => (float[1,2] y) <int64[1] b = {1}, int64[1] e = {3}> { y = Slice(x, b, e, b) }",
+        "(float[1,seq] x) => (float[1,rest] y) <int64[1] b = {1}, int64[1] e = {9223372036854775807}> "
+        "{ y = Slice(x, b, e, b) }",
+        SEQ,
+    ),
     "the positions behind as many as there were": Case(
         "(float[1,3,1] x, float[1,2,1] c) => (float[1,3,1] y, float[1,2,1] z) <int64[1] b = {0}, int64[1] e = {3}, "
         "int64[1] l = {9223372036854775807}, int64[1] a = {1}> "
@@ -363,6 +377,12 @@ REFUSED = {
         "(float[1,3] x) => (float[1,3] y) <int64[1,3] p = {-1,0,1}> { q = Cast<to=1>(p) y = Add(x, q) }",
         SEQ,
         "may begin or end at a number that depends on the length",
+    ),
+    "parts of which two have as many positions": (
+        "(float[1,3,1] x, float[1,3,1] c) => (float[1,3,1] y, float[1,3,1] z) <int64[2] p = {3,3}> "
+        "{ k = Concat<axis=1>(c, x) y, z = Split<axis=1>(k, p) }",
+        SEQ,
+        "(Split): requires seq == 3",
     ),
     "half of an axis, whose past is as long": (
         "(float[1,2] x, int64[1,4] m) => (float[1,2] y) <int64[1] b = {2}, int64[1] e = {4}, int64[1] a = {1}> "
