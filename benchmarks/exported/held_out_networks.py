@@ -69,7 +69,7 @@ class FeatureTokens(nn.Module):
     def forward(self, numbers: Tensor, categories: Tensor) -> Tensor:
         tokens = numbers[..., None] * self.weight + self.bias
         names = self.table(categories + self.offsets)
-        x = torch.cat([self.first.expand(len(numbers), -1, -1), tokens, names], 1)
+        x = torch.cat([self.first.expand(numbers.shape[0], -1, -1), tokens, names], 1)
         return self.last(F.relu(self.inner(x)[:, 0]))
 
 
