@@ -8,6 +8,7 @@ from networks.transformers_tiny import TRANSFORMERS
 from exported.architecture import Architecture
 from exported.families import spec_of
 from exported.hand_written import HAND_WRITTEN
+from exported.held_out import HELD_OUT
 from exported.pictures import PICTURES
 from exported.sounds_and_series import SOUNDS_AND_SERIES
 from exported.texts import TEXTS
@@ -30,7 +31,7 @@ def _networks() -> dict[str, Architecture]:
     return found
 
 
-FURTHER = TEXTS | PICTURES | SOUNDS_AND_SERIES | HAND_WRITTEN
+FURTHER = TEXTS | PICTURES | SOUNDS_AND_SERIES | HAND_WRITTEN | HELD_OUT
 _NETWORKS = _networks()
 assert not FURTHER.keys() & _NETWORKS.keys(), "names are unique"
 ARCHITECTURES: dict[str, Architecture] = {

@@ -49,6 +49,8 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             begins.flat[at], changed.flat[at] = part
         elif not holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
             pass
+        elif not holds_rows(walk, product(factors)) and (start, end, step) == (1, old, 1):
+            changed.flat[at] = _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
         elif is_last and 0 <= start < step and _is_of_an_image(walk, factors):
             pass  # each position of a kind: every second row or column
         elif not (step in (1, -1) and (end >= 2**31 - 1 or end <= -(2**31) + 1) and start in (0, -1)):
@@ -68,7 +70,7 @@ def _is_image_in(walk: UnfreezingWalk, filled: Dim, end: int) -> bool:
 
 
 def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tuple[int, int] | None:
-    """A cut of as many positions as a length has, out of `seq + k`: all but the last k, or all but the first k."""
+    """A cut of `seq + k` positions at the length: all but the last k, all but the first k, or the last k."""
     for name in sorted(dim.symbols & walk.freed.keys() - walk.row_symbols) if isinstance(dim, Expr) else ():
         rest, size = dim - symbol(name), walk.freed[name]
         if not isinstance(rest, int) or rest < 1 or rest == size:
@@ -79,6 +81,8 @@ def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tup
             return 0, -rest
         if begin == rest and stop >= whole_size:
             return rest, end if end >= 2**31 - 1 else 2**31 - 1
+        if begin == size and stop >= whole_size:
+            return -rest, end if end >= 2**31 - 1 else 2**31 - 1
     return None
 
 

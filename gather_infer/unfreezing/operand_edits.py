@@ -11,9 +11,11 @@ from onnx import NodeProto
 
 from gather_infer.inference.topology import captured
 from gather_infer.symbolic import Dim
+from gather_infer.symbolic.normal_form import constant_term
 from gather_infer.tensor import SymbolicTensor, Value
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.constant_rows import BROADCASTING
+from gather_infer.unfreezing.cuts import holds_rows
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import with_row_numbers
 from gather_infer.unfreezing.samples import values_of
@@ -37,6 +39,7 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
         _with_reshape_target,
         _with_whole_target,
         _with_expand_target,
+        _with_split_sizes,
         _with_trip_count,
         _with_other_axes,
         _with_whole_axis,
@@ -104,6 +107,24 @@ def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | No
     if not all(isinstance(entry, int) for entry in entries):
         return None
     return walk.with_inputs(node, {1: walk.sizes.of_shape(entries)})
+
+
+def _with_split_sizes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """The parts of `seq + k` positions, of which all but one have k: this one is the length."""
+    axes = walk.factors.get(node.input[0]) if node.op_type == "Split" and len(node.input) > 1 else None
+    sizes = walk.array(node.input[1]) if axes is not None else None
+    if axes is None or sizes is None:
+        return None
+    dim = dim_of(axes[next((a.i for a in node.attribute if a.name == "axis"), 0)])
+    old, more = next(values_of([dim], walk.samples.old)), constant_term(dim)
+    if isinstance(dim, int) or old is None or more < 1 or holds_rows(walk, dim) or sizes.sum() != old:
+        return None
+    places = np.flatnonzero(sizes == old - more)
+    if len(places) != 1:
+        return None
+    parts: list[Dim] = [*sizes.tolist()]
+    parts[places[0]] = dim - more
+    return walk.with_inputs(node, {1: walk.sizes.of_shape(parts)})
 
 
 def _with_other_axes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:

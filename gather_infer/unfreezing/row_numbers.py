@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Set
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, helper
 
 from gather_infer.symbolic import Dim, Expr, product, symbol
 from gather_infer.tensor import DType, Shape, SymbolicTensor
@@ -73,8 +73,27 @@ def with_row_numbers(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     if node.op_type == "Slice":
         return opened_slice(walk, node) if node.input[0] in walk.factors else node
     if node.op_type in ADDRESSING and len(node.input) > 1:
-        return _with_index(walk, _with_addressed_rows(walk, node))
+        return _as_reshape(walk, node) or _with_index(walk, _with_addressed_rows(walk, node))
     return walk.positions.with_sizes(node)
+
+
+def _as_reshape(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
+    """A GatherND or ScatterND at all positions, one after the other, as a Reshape; None for another node."""
+    array, data, result = walk.array(node.input[1]), walk.static.get(node.input[0]), walk.static.get(node.output[0])
+    if node.op_type not in ("GatherND", "ScatterND") or node.attribute or array is None or array.ndim < 2:
+        return None
+    shapes = [fact.shape if isinstance(fact, SymbolicTensor) else None for fact in (data, result)]
+    sizes, target = ([dim for dim in shape or () if isinstance(dim, int)] for shape in shapes)
+    if not array.size or [tuple(sizes), tuple(target)] != shapes:
+        return None
+    rows, sizes = array.reshape(-1, array.shape[-1]), sizes[: array.shape[-1]]
+    every = np.stack(np.unravel_index(np.arange(np.prod(sizes)), sizes), -1)
+    moved, count = (node.input[0], len(sizes)) if node.op_type == "GatherND" else (node.input[2], array.ndim - 1)
+    addressed = walk.factors.get(moved, ())[:count]
+    if not np.array_equal(rows, every) or not any(is_free(each, walk.freed) for axis in addressed for each in axis):
+        return None
+    shape = walk.constant(np.array(target, np.int64))
+    return helper.make_node("Reshape", [moved, shape], list(node.output), name=node.name)
 
 
 def _is_source(walk: UnfreezingWalk, node: NodeProto) -> bool:
@@ -366,11 +385,12 @@ def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """Data of the old size that is addressed by row, made to follow it; of an old size of 1 also before it is."""
     if node.op_type not in ("ScatterElements", "ScatterND"):
         return node
-    if node.input[0] not in walk.factors:
-        node = _with_scattered_rows(walk, node)
+    if node.input[0] in walk.factors:
+        return node
+    node = _with_scattered_rows(walk, node)
     own = walk.factors.get(node.input[1]) or (walk.factors.get(node.input[2]) if len(node.input) > 2 else None)
     fact = walk.environment.values.get(node.input[0])
-    if own is None or node.input[0] in walk.factors:
+    if own is None or (node.op_type == "ScatterND" and node.input[0] in walk.factors):
         return node
     if not isinstance(fact, SymbolicTensor) or not fact.shape:
         return node

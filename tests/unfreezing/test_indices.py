@@ -49,8 +49,33 @@ CASES = {
         SEQ,
         sizes=(1, 2, 3, 7),
     ),
+    "an index of each row and each position": Case(
+        "(float[2,3] x) => (float[2,3] y) <int64[2,3,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}> "
+        "{ g = GatherND(x, i) y = Neg(g) }",
+        "(float[batch,seq] x) => (float[batch,seq] y) { y = Neg(x) }",
+        ("x.0=batch", "x.1=seq"),
+        sizes=(),
+    ),
+    "positions of all rows in one axis, each written to": Case(
+        "(float[2,3,2] x) => (float[2,3,2] y) <int64[2] s = {6,2}, float[2,3,2] d = {0,0,0,0,0,0,0,0,0,0,0,0}, "
+        "int64[6,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}> "
+        "{ r = Reshape(x, s) n = Neg(r) w = ScatterND(d, i, n) y = Add(w, x) }",
+        "(float[2,seq,2] x) => (float[2,seq,2] y) { n = Neg(x) y = Add(n, x) }",
+        SEQ,
+        sizes=(1, 2, 3, 7),
+    ),
+    "old size 1: all positions of the row written to": Case(
+        "(float[1,3,2] x) => (float[1,3,2] y) <int64[2] s = {3,2}, float[1,3,2] d = {0,0,0,0,0,0}, "
+        "int64[3,2] i = {0,0,0,1,0,2}> { r = Reshape(x, s) n = Neg(r) w = ScatterND(d, i, n) y = Add(w, x) }",
+        "(float[batch,3,2] x) => (float[batch,3,2] y) { n = Neg(x) y = Add(n, x) }",
+    ),
 }  # fmt: skip
 REFUSED = {
+    "an index of most positions": (
+        "(float[2,3] x) => (float[5] y) <int64[5,2] i = {0,0,0,1,0,2,1,0,1,1}> { g = GatherND(x, i) y = Neg(g) }",
+        SEQ,
+        "reads at [0, 0, 0, 1]... in an axis of seq",
+    ),
     "an index of a diagonal of which one axis is freed": (
         "(float[3,3,2] x) => (float[3,2] y) <int64[3,2] i = {0,0,1,1,2,2}> { y = GatherND(x, i) }",
         SEQ,
@@ -60,11 +85,6 @@ REFUSED = {
         "(float[2,3] x) => (float[2] y) <int64[2,2] i = {0,2,1,2}> { y = GatherND(x, i) }",
         ("x.0=batch", "x.1=seq"),
         "reads at [0, 2, 1, 2] in axes of batch and seq",
-    ),
-    "an index of each row and each position": (
-        "(float[2,3] x) => (float[2,3] y) <int64[2,3,2] i = {0,0,0,1,0,2,1,0,1,1,1,2}> { y = GatherND(x, i) }",
-        ("x.0=batch", "x.1=seq"),
-        "reads at [0, 0, 0, 1]... in axes of batch and seq",
     ),
     "an index into rows and positions in one axis": (
         "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[2] r = {0,3}> "

@@ -187,6 +187,45 @@ CASES = {
         ("x.1=seq", "m.1=seq+2"),
         sizes=(),
     ),
+    "the largest of each row, written to rows of as many": Case(
+        "(float[1,3,3] x) => (float[1,3,3] y) <int64[1] k = {2}, float[1,3,3] o = {0,0,0,0,0,0,0,0,0}, "
+        "float[1,3,2] u = {1,1,1,1,1,1}> "
+        "{ v, i = TopK(x, k) m = ScatterElements<axis=-1>(o, i, u) y = Mul(m, x) }",
+        "(float[1,seq,seq] x) => (float[1,seq,seq] y) <int64[1] k = {2}> "
+        "{ v, i = TopK(x, k) n = Shape(x) e = Shape(i) o = ConstantOfShape(n) "
+        "u = ConstantOfShape<value = float[1] {1}>(e) m = ScatterElements<axis=-1>(o, i, u) y = Mul(m, x) }",
+        ("x.1=seq", "x.2=seq"),
+        sizes=LARGE[1:],
+    ),
+    "parts of positions with others before and behind": Case(
+        "(float[1,3,1] x, float[1,1,1] c) => (float[1,1,1] w, float[1,3,1] y, float[1,1,1] z) "
+        "<int64[3] p = {1,3,1}> "
+        "{ k = Concat<axis=1>(c, x, c) r = Neg(k) w, y, z = Split<axis=1>(r, p) }",
+        "(float[1,seq,1] x, float[1,1,1] c) => (float[1,1,1] w, float[1,seq,1] y, float[1,1,1] z) "
+        "{ w = Neg(c) y = Neg(x) z = Neg(c) }",
+        SEQ,
+    ),
+    "all but the first, to the number that there were": Case(
+        "(float[1,3] x) => (float[1,2] y) <int64[1] b = {1}, int64[1] e = {3}> { y = Slice(x, b, e, b) }",
+        "(float[1,seq] x) => (float[1,rest] y) <int64[1] b = {1}, int64[1] e = {9223372036854775807}> "
+        "{ y = Slice(x, b, e, b) }",
+        SEQ,
+    ),
+    "the positions behind as many as there were": Case(
+        "(float[1,3,1] x, float[1,2,1] c) => (float[1,3,1] y, float[1,2,1] z) <int64[1] b = {0}, int64[1] e = {3}, "
+        "int64[1] l = {9223372036854775807}, int64[1] a = {1}> "
+        "{ k = Concat<axis=1>(x, c) r = Neg(k) y = Slice(r, b, e, a) z = Slice(r, e, l, a) }",
+        "(float[1,seq,1] x, float[1,2,1] c) => (float[1,seq,1] y, float[1,2,1] z) { y = Neg(x) z = Neg(c) }",
+        SEQ,
+    ),
+    "as many at the end as an axis has more": Case(
+        "(float[1,5,1] x, float[1,2,1] c) => (float[1,2,1] y) <int64[1] b = {-2}, int64[1] e = {7}, int64[1] a = {1}> "
+        "{ k = Concat<axis=1>(c, x) y = Slice(k, b, e, a) }",
+        "(float[1,seq,1] x, float[1,2,1] c) => (float[1,2,1] y) "
+        "<int64[1] b = {-2}, int64[1] e = {9223372036854775807}, int64[1] a = {1}> "
+        "{ k = Concat<axis=1>(c, x) y = Slice(k, b, e, a) }",
+        SEQ,
+    ),
     "a sort is one up to the old length": Case(
         "(float[1,4] x) => (float[1,4] y, int64[1,4] i) <int64[1] k = {4}> { y, i = TopK<axis=1>(x, k) }",
         "(float[1,seq] x) => (float[1,seq] y, int64[1,seq] i) { k = Shape<start=1>(x) y, i = TopK<axis=1>(x, k) }",
@@ -338,6 +377,12 @@ REFUSED = {
         "(float[1,3] x) => (float[1,3] y) <int64[1,3] p = {-1,0,1}> { q = Cast<to=1>(p) y = Add(x, q) }",
         SEQ,
         "may begin or end at a number that depends on the length",
+    ),
+    "parts of which two have as many positions": (
+        "(float[1,3,1] x, float[1,3,1] c) => (float[1,3,1] y, float[1,3,1] z) <int64[2] p = {3,3}> "
+        "{ k = Concat<axis=1>(c, x) y, z = Split<axis=1>(k, p) }",
+        SEQ,
+        "(Split): requires seq == 3",
     ),
     "half of an axis, whose past is as long": (
         "(float[1,2] x, int64[1,4] m) => (float[1,2] y) <int64[1] b = {2}, int64[1] e = {4}, int64[1] a = {1}> "
