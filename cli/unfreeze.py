@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @option("--partial", section="Sizes", is_flag=True,
         help="Of several sizes free those that can be freed. The exit code is 0 if one is.")  # fmt: skip
 @option("--no-verify", section="Output", is_flag=True,
-        help="Do not run the rows of the result beside those of the original, in onnxruntime.")  # fmt: skip
+        help="Do not run the result beside the original.")  # fmt: skip
 @code_options
 @output_options("Write the dynamic model to OUT.")
 @dry_run_option(DRY_RUN_OF_EDITS)

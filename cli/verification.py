@@ -34,7 +34,8 @@ def prove_option(function: Function) -> Function:
     """Add --prove to a command that edits a model, which receives it as `prove`."""
     return option(
         "--prove", section="Output", is_flag=True,
-        help="Prove the new model equal to the original for all sizes; write nothing and exit with 1 if that fails.",
+        help="Prove the new model equal to the original for all sizes that both take; write nothing and exit with 1 if "
+             "that fails.",
     )(function)  # fmt: skip
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gather_infer.diagnostic import Severity
+from gather_infer.errors import as_option
 from gather_infer.report.findings import findings_text
 from gather_infer.report.independence import independence_json
 from gather_infer.report.interface import interface_text
@@ -17,6 +19,9 @@ from gather_infer.symbolic import evaluate, parse_dim
 if TYPE_CHECKING:
     from gather_infer.report.output_formats import UnfreezeReport
     from gather_infer.unfreezing.result import UnfreezeResult
+
+MAX_AXES = 6
+"""Maximal number of printed axes that have the old size and no name."""
 
 
 def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
@@ -32,8 +37,7 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
         lines += fitted(text, view.width, "    ")
     if result.blocked is not None:
         lines += fitted(f"  refused: {printable(result.why_refused)}", view.width, "    ")
-        if result.like is None:
-            lines += fitted("  a second export at another size may tell more: --like OTHER", view.width, "    ")
+        lines += _advice_lines(result, view)
     else:
         lines += interface_text(result.interface, view)
         added = result.after.nodes - result.before.nodes
@@ -51,10 +55,28 @@ def unfreeze_text(report: UnfreezeReport, view: View = PLAIN) -> list[str]:
             lines += edits_text(result.edits, view)
     for symbol, why in result.dropped.items():
         lines += fitted(f"  not freed: {printable(symbol)}: {printable(why)}", view.width, "    ")
-    for proof in (report.proof, report.like_proof):
+    for proof, sizes in ((report.proof, result.freed), (report.like_proof, result.like_sizes)):
         if proof is not None:
+            at = ", ".join(f"{symbol}={size}" for symbol, size in sizes.items())
+            lines += fitted(f"  compared with {printable(proof.first)} at {printable(at)}:", view.width, "    ")
             lines += proof_lines(proof, view)
     return [*lines, *findings_text(result.diagnostics, result.source.name, view)]
+
+
+def _advice_lines(result: UnfreezeResult, view: View) -> list[str]:
+    """Advice for a model that a node refuses, about its likeliest cause alone."""
+    if any(finding.severity is Severity.ERROR for finding in result.diagnostics):
+        return fitted("  the model has errors at its old sizes already, which are listed below", view.width, "    ")
+    lines: list[str] = []
+    for symbol, axes in result.unnamed_axes.items():
+        shown = ", ".join(axes[:MAX_AXES]) + (f", {len(axes) - MAX_AXES} more" if len(axes) > MAX_AXES else "")
+        lines.append(
+            f"  also {result.freed[symbol]}, without a name: {shown}; if such an axis is {symbol}, too: "
+            + as_option("--dim", f"{axes[0]}={symbol}")
+        )
+    if not lines and result.like is None:
+        lines.append("  a second export at another size may tell more: --like OTHER")
+    return [part for line in lines for part in fitted(printable(line), view.width, "    ")]
 
 
 def _independence_lines(result: UnfreezeResult, view: View) -> list[str]:
@@ -73,17 +95,20 @@ def _row_lines(result: UnfreezeResult, view: View) -> list[str]:
     rows = result.rows
     if rows is None:
         return []
-    if rows.faults:
-        return fitted(f"  refused: {printable(result.why_refused)}", view.width, "    ")
+    if rows.faults:  # the cause is in the lines about independence
+        return fitted(f"  refused: {printable(rows.faults[0])}", view.width, "    ")
     if rows.skipped:
         return fitted(
             f"  refused: rows not compared: {printable(rows.skipped)}; --no-verify leaves this out", view.width, "    "
         )
-    by_row = [text for text in rows.runs if text.partition("=")[0] in result.independence and " as " not in text]
+    other = "" if result.like is None else f" as {result.like.name}"
+    of_like = [text for text in rows.runs if other and text.endswith(other)]
+    by_row = [text for text in rows.runs if text.partition("=")[0] in result.independence and text not in of_like]
     lines: list[str] = []
     for start, texts in (
         ("rows equal those of the original", by_row),
-        ("outputs equal those of the original", [text for text in rows.runs if text not in by_row]),
+        ("outputs equal those of the original", [text for text in rows.runs if text not in (*by_row, *of_like)]),
+        (f"outputs equal those of {other[len(' as ') :]}", [text.removesuffix(other) for text in of_like]),
         ("runs also, with nothing to compare", rows.ran),
     ):
         if texts:

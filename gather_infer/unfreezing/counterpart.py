@@ -86,7 +86,7 @@ def _sizes(
 ) -> dict[str, int]:
     mine, its = fed_inputs(proto), fed_inputs(other.proto)
     if len(mine) != len(its):
-        raise UsageError(f"{other.name} has {len(its)} inputs, not {len(mine)}: another network")
+        raise UsageError(f"{other.name}: the number of inputs is {len(its)}, not {len(mine)}: another network")
     named = {site: symbol for symbol, found in sites.items() for site in found}
     sizes: dict[str, int] = {}
     for one, two in zip(mine, its, strict=True):
@@ -109,7 +109,9 @@ def _sizes(
                 raise UsageError(f"{other.name}: {place} is {size}, but {symbol} is {sizes[symbol]}")
     for symbol, size in freed.items():
         if sizes.get(symbol, size) == size:
-            raise UsageError(f"{other.name}: {symbol} is {size} there too, which tells nothing about it")
+            raise UsageError(
+                f"{other.name}: {symbol} is {size} in both models; take an export with another {symbol}, or omit --like"
+            )
     return sizes
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from onnx import ValueInfoProto
 
-from gather_infer.errors import UsageError, close_match
+from gather_infer.errors import UsageError, close_match, suggestion
 from gather_infer.model import ModelFile
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.symbolic import Expr, evaluate, parse_dim, substitute
@@ -73,15 +73,15 @@ def requested(
         if dim.dim_param == symbol:
             continue  # added below
         if not dim.HasField("dim_value"):  # of an expression, as names have numbers
-            raise UsageError(f"dim {place!r} is {dim.dim_param or 'unknown'}, not a number")
+            raise UsageError(f"dim '{site}' is {dim.dim_param or 'unknown'}, not a number")
         if dim.dim_value < 1:
-            raise UsageError(f"dim {place!r} is {dim.dim_value}; a size of at least 1 can be made dynamic")
+            raise UsageError(f"dim '{site}' is {dim.dim_value}; a size of at least 1 can be made dynamic")
         if not is_plain_name(symbol):
             expressions.append((place, symbol, site, dim.dim_value))
             continue
         size = freed.setdefault(symbol, dim.dim_value)
         if size != dim.dim_value:
-            raise UsageError(f"dim {place!r} is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
+            raise UsageError(f"dim '{site}' is {dim.dim_value}, but {symbol} is {size} at {_shown(sites[symbol])}")
         sites.setdefault(symbol, []).append(site)
     for name, value in values.items():  # axes that have the name already
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
@@ -90,7 +90,7 @@ def requested(
     for place, text, site, size in expressions:
         wanted = _expression(place, text, freed)
         if evaluate(wanted, freed) != size:
-            raise UsageError(f"dim {place!r} is {size}, but {text} is {evaluate(wanted, freed)}")
+            raise UsageError(f"dim '{site}' is {size}, but {text} is {evaluate(wanted, freed)}")
         sites.setdefault(str(wanted), []).append(site)
     for name in (*rows, *lengths):
         if name not in freed:
@@ -124,15 +124,17 @@ def named_axes(
     for place, symbol in pairs:
         pattern, _, number = place.rpartition(".")
         if not pattern or not number.lstrip("-").isdecimal():
-            raise UsageError(f"dim {place!r}: expected input.axis, such as ids.0")
+            raise UsageError(f"dim {place!r}: expected input.axis, such as {_example(values)}")
+        if not symbol:
+            raise UsageError(f"dim {place!r}: the new name is missing, such as {place}=batch")
         matched = [pattern] if pattern in values else [name for name in values if fnmatchcase(name, pattern)]
         if not matched:
-            raise UsageError(f"no input {pattern!r}{close_match(pattern, values)}")
-        for name in matched:
-            rank, axis = len(values[name].type.tensor_type.shape.dim), int(number)
+            raise UsageError(f"no input {pattern!r}{suggestion(pattern, values)}")
+        axis, ranks = int(number), {name: len(values[name].type.tensor_type.shape.dim) for name in matched}
+        if not any(-rank <= axis < rank for rank in ranks.values()):
+            raise UsageError(f"dim {place!r}: {_axes(ranks)}")
+        for name, rank in ranks.items():
             if not -rank <= axis < rank:
-                if pattern == name:
-                    raise UsageError(f"dim {place!r}: input {name} has {rank} axes")
                 continue
             site = Site(name, axis % rank)
             _, other, is_exact = found.get(site, ("", symbol, False))
@@ -150,8 +152,13 @@ def _expression(place: str, text: str, freed: Mapping[str, int]) -> Expr:
         dim = parse_dim(text)
     except ValueError as fault:
         raise UsageError(f"dim {place!r}: {text!r} is neither a name nor an expression: {fault}") from fault
-    if isinstance(dim, int) or not dim.symbols <= freed.keys():
-        raise UsageError(f"dim {place!r}: {text!r} is not an expression of {', '.join(freed) or 'other new names'}")
+    if isinstance(dim, int):
+        raise UsageError(f"dim {place!r}: expected a name, such as batch, found the number {text}")
+    unknown = [symbol for symbol in sorted(dim.symbols) if symbol not in freed]
+    if unknown:
+        raise UsageError(
+            f"dim {place!r}: {text!r} is not an expression of new names: no --dim gives an axis the name {unknown[0]}"
+        )
     return dim
 
 
@@ -160,6 +167,18 @@ def _split(text: str) -> tuple[str, str]:
     if not equals:
         raise UsageError(f"dim {text!r}: expected input.axis=name, such as ids.0=batch")
     return place.strip(), symbol.strip()
+
+
+def _example(values: Iterable[str]) -> str:
+    return next((f"{name}.0" for name in values), "ids.0")
+
+
+def _axes(ranks: Mapping[str, int]) -> str:
+    """How many axes inputs have, counted from 0: `input x has 2 axes, 0 to 1`."""
+    (name, rank), *others = ranks.items()
+    if others:
+        return f"none of the {len(ranks)} inputs has this axis; the largest rank is {max(ranks.values())}"
+    return f"input {name} has " + {0: "no axes", 1: "1 axis, 0"}.get(rank, f"{rank} axes, 0 to {rank - 1}")
 
 
 def _shown(sites: Iterable[Site]) -> str:

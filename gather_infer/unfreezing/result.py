@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gather_infer.errors import GatherInferError, UsageError
 from gather_infer.model import ModelFile
 from gather_infer.model.edits import RemoveNode
+from gather_infer.model.tensors import fed_inputs
 from gather_infer.passes.result import PassResult
 from gather_infer.provenance.result import Independence
 
@@ -86,6 +87,23 @@ class UnfreezeResult(PassResult):
     def removals(self) -> list[RemoveNode]:
         """The nodes of the file that were edited, or that nothing reads any more."""
         return [edit for edit in self.journal.edits if isinstance(edit, RemoveNode)]
+
+    @property
+    def unnamed_axes(self) -> dict[str, tuple[str, ...]]:
+        """Symbol -> axes of the old size that are not named, although the same axis of another input is."""
+        named = {site for sites in self.sites.values() for site in sites}
+        found: dict[str, tuple[str, ...]] = {}
+        for symbol, size in self.freed.items():
+            axes = {int(site.rpartition(".")[2]) for site in self.sites[symbol]}
+            others = tuple(
+                f"{value.name}.{axis}"
+                for value in fed_inputs(self.source.proto)
+                for axis, dim in enumerate(value.type.tensor_type.shape.dim)
+                if axis in axes and dim.dim_value == size and f"{value.name}.{axis}" not in named
+            )
+            if others:
+                found[symbol] = others
+        return found
 
     @property
     def refused(self) -> bool:

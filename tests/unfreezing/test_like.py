@@ -138,7 +138,7 @@ REFUSED = {
     "the same size": (
         "(float[2,3] x) => (float[2,3] y) { y = Neg(x) }",
         "(float[2,3] x) => (float[2,3] y) { y = Neg(x) }",
-        "batch is 2 there too",
+        "batch is 2 in both models; take an export with another batch",
     ),
     "a size without a name": (
         "(float[2,3] x) => (float[2,3] y) { y = Neg(x) }",
@@ -148,7 +148,7 @@ REFUSED = {
     "other inputs": (
         "(float[2,3] x) => (float[2,3] y) { y = Neg(x) }",
         "(float[3,3] x, float[3,3] z) => (float[3,3] y) { y = Neg(x) }",
-        "has 2 inputs, not 1",
+        "the number of inputs is 2, not 1: another network",
     ),
     "a constant in one of them": (
         "(float[2,3] x) => (float[2,3] y) <float[2,3] c = {1,1,1,1,1,1}> { y = Add(x, c) }",

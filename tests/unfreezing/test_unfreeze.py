@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -343,16 +344,23 @@ def test_the_dims_have_to_fit() -> None:
     static = model("(float[2,3] x, float[2,3] z) => (float[2,3] y) { y = Add(x, z) }")
     for dims, message in {
         (): "nothing to make dynamic",
-        ("x=batch",): "expected input.axis",
         ("x.0",): "expected input.axis=name",
-        ("w.0=batch",): "no input 'w'",
-        ("x.5=batch",): "input x has 2 axes",
+        ("x=batch",): "expected input.axis, such as x.0",
+        ("x.0=",): "the new name is missing, such as x.0=batch",
+        ("x.0=3",): "expected a name, such as batch, found the number 3",
+        ("w.0=batch",): "no input 'w'; there are x, z",
+        ("w*.0=batch",): "no input 'w*'; there are x, z",
+        ("x.5=batch",): "input x has 2 axes, 0 to 1",
+        ("x.-3=batch",): "input x has 2 axes, 0 to 1",
+        ("*.2=batch",): "none of the 2 inputs has this axis; the largest rank is 2",
         ("x.0=n", "z.1=n"): "dim 'z.1' is 3, but n is 2 at x.0",
+        ("x.0=n", "z.*=n"): "expected input.axis",
+        ("x.0=n", "[z].1=n"): "dim 'z.1' is 3, but n is 2 at x.0",
         ("x.0=n", "z.1=n+2"): "dim 'z.1' is 3, but n+2 is 4",
-        ("x.0=2*k",): "'2*k' is not an expression",
+        ("x.0=2*k",): "'2*k' is not an expression of new names: no --dim gives an axis the name k",
         ("x.0=1n",): "neither a name nor an expression",
     }.items():
-        with pytest.raises(UsageError, match=message.replace("*", r"\*").replace("+", r"\+")):
+        with pytest.raises(UsageError, match=re.escape(message)):
             unfreeze(static, dims)
 
 
