@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
 
 _INT64_MAX: Final = 2**63 - 1
+_TWO: Final = 2  # positions, of which the second may be meant
 
 
 def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
@@ -49,7 +50,7 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             begins.flat[at], changed.flat[at] = part
         elif not holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
             pass
-        elif not holds_rows(walk, product(factors)) and (start, end, step) == (1, old, 1):
+        elif not holds_rows(walk, product(factors)) and (start, end, step) == (1, old, 1) and end > _TWO:
             changed.flat[at] = _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
         elif is_last and 0 <= start < step and _is_of_an_image(walk, factors):
             pass  # each position of a kind: every second row or column

@@ -115,7 +115,7 @@ FAULTS: Final = tuple(
         ("row_numbers", "return bool(step[..., each.component].any() and not step[..., others].any())", "return bool(step.any())", "an index that counts along any axis numbers the rows"),
         ("row_numbers", "if constant is not None and not all(", "if constant is None and not all(", "an index of rows has any position"),
         ("row_numbers", "if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:", "if not each.factors:", "rows and positions in one axis are one size"),
-        ("cuts", "elif not holds_rows(walk, product(factors)) and", "elif str(product(factors)) not in walk.row_symbols and", "an end of merged rows is one of a length"),
+        ("cuts", "elif not holds_rows(walk, product(factors)) and _cuts", "elif str(product(factors)) not in walk.row_symbols and _cuts", "an end of merged rows is one of a length"),
         ("row_numbers", "if len(found) == 1:  # with", "if found:  # with", "the first axis of sliding windows is that of positions"),
         ("row_numbers", "step[..., 0 if each.component is None else each.component] = each.stride\n    return walk.rows.numbered", "step[..., 0 if each.component is None else each.component] = 1\n    return walk.rows.numbered", "rows are one element apart"),
         ("row_numbers", "self.sized.update(name for name in node.output if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
@@ -264,6 +264,7 @@ FAULTS: Final = tuple(
         ("window_paddings", "        if (filled, window) not in walk.divided:", "        if not walk.divided:", "any windows are the ones that are filled up to"),
         ("window_paddings", "            if place is None:\n                return None", "            if place is None:\n                continue", "readers that cut no windows do not count"),
         ("driver", "for is_count in (False, True)[: 2 if walk.filled else 1]]", "for is_count in (False,)]", "an image is never filled up to a number of windows"),
+        ("cuts", " and (start, end, step) == (1, old, 1) and end > _TWO:", " and (start, end, step) == (1, old, 1):", "the second of two positions is all but the first"),
         ("cuts", "    return found is not None and next(values_of([found[0]], walk.samples.old)) == end", "    return found is not None", "any cut takes the image out"),
         # sizes that are named, and rows
         ("requested_sizes", "frozenset(of_rows.difference(lengths))", "frozenset(of_rows)", "axis 0 counts rows always"),

@@ -378,6 +378,11 @@ REFUSED = {
         SEQ,
         "may begin or end at a number that depends on the length",
     ),
+    "the second of two positions, or all but the first": (
+        "(float[1,2] x) => (float[1,1] y) <int64[1] b = {1}, int64[1] e = {2}> { y = Slice(x, b, e, b) }",
+        SEQ,
+        "cuts [1:2] out of an axis of seq",
+    ),
     "parts of which two have as many positions": (
         "(float[1,3,1] x, float[1,3,1] c) => (float[1,3,1] y, float[1,3,1] z) <int64[2] p = {3,3}> "
         "{ k = Concat<axis=1>(c, x) y, z = Split<axis=1>(k, p) }",
