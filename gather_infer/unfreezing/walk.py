@@ -69,7 +69,6 @@ class Placed(NamedTuple):
 class UnfreezingWalk(FactoredValues):
     """An interpreter of the main graph, and of the bodies of its nodes, that edits nodes.
 
-    sites    symbol -> an input axis that has it
     divisible  copies of values -> axis, and the number that divides it in each run that does not fail
     divided  sizes, and the numbers that divide them
     leaves_out_sizes  whether a node requires lengths to be equal that are not at each size, as windows and strides do
@@ -83,7 +82,6 @@ class UnfreezingWalk(FactoredValues):
     readers  value of the present graph -> the nodes of this graph that read it
     """
 
-    sites: Mapping[str, Site]
     opset: int
 
     def prepare(
@@ -392,7 +390,9 @@ class UnfreezingWalk(FactoredValues):
         wanted = self.regrouped(node, was.shape)
         if wanted is not None:
             if not wanted:
-                return f"{name} has the shape {_text(found.shape)}, whose axes cut {', '.join(self.freed)}"
+                return (
+                    f"{name} has the shape {_text(found.shape)}, and no axis is known to hold {', '.join(self.freed)}"
+                )
             if not any(self.is_shape(found.shape, axes) for axes in wanted[:1]):
                 return f"{name} has the shape {_text(found.shape)}, the order of its elements is {_texts(wanted[0])}"
         return ""
