@@ -30,8 +30,8 @@ class Site(NamedTuple):
 class ComputedSizes:
     """Int64 vectors with the values of dims; equal ones are shared.
 
-    A symbol is read from the shape of an input. Another dim, such as `(height + 1)//2` behind a Conv, is read from the
-    shape of a value that has it, or computed from its parts.
+    A symbol is read from the shape of an input, also one that was dynamic before. Another dim, such as
+    `(height + 1)//2` behind a Conv, is read from the shape of a value that has it, or computed from its parts.
     """
 
     def __init__(self, walk: UnfreezingWalk) -> None:

@@ -21,6 +21,7 @@ from gather_infer.model.apply import apply
 from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file
 from gather_infer.model.paths import bodies
+from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN, Root
 from gather_infer.progress import Progress, no_progress
 from gather_infer.provenance.row_verdicts import independence_of
@@ -131,7 +132,7 @@ def _unfrozen(
     def prepare(interpreter: Interpreter) -> None:
         assert isinstance(interpreter, UnfreezingWalk), "it has this type"
         opset = max((o.version for o in file.proto.opset_import if o.domain in ("", "ai.onnx")), default=1)
-        first = {name: sites[name][0] for name in freed}
+        first = {**_declared_sites(file.proto), **{name: sites[name][0] for name in freed}}
         used = _names(file.proto) | names
         interpreter.prepare(before.scopes, before.causes, freed, first, opset, used, rows, other)
 
@@ -187,6 +188,16 @@ def _unfrozen(
         check = check_rows(source, proto, after, sites, freed, walk.factors, walk.row_symbols, walk.upper_bounds, other)
         result = replace(result, rows=check)
     return result
+
+
+def _declared_sites(proto: ModelProto) -> dict[str, Site]:
+    """The sizes that are dynamic in the file: an input axis for each name."""
+    found: dict[str, Site] = {}
+    for value in fed_inputs(proto):
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.dim_param:
+                found.setdefault(dim.dim_param, Site(value.name, axis))
+    return found
 
 
 def _followed(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from onnx import NodeProto
 
 from gather_infer.node_ids import GraphPath
-from gather_infer.symbolic import Dim, Expr
+from gather_infer.symbolic import Dim, Expr, free_symbols, substitute
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, WindowSize, dim_of, is_free, placements, whole
 from gather_infer.unfreezing.counterpart import Counterpart
+from gather_infer.unfreezing.factor_order import has_order_of, with_symbols
 from gather_infer.unfreezing.new_values import NewValues
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.samples import SizeSamples, values_of
@@ -20,6 +21,7 @@ from gather_infer.unfreezing.transposed_rows import Pattern, after_transpose
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.bodies import Bodies
+    from gather_infer.unfreezing.computed_sizes import Site
 
 
 class FactoredValues(NewValues):
@@ -29,6 +31,7 @@ class FactoredValues(NewValues):
     path     the present graph, in the file
     bodies   the walk of subgraphs
     freed    symbol -> the old size
+    sites    symbol, freed or dynamic before -> an input axis that has it
     row_symbols   the symbols of rows, of which each is computed alone; others are lengths
     counterpart  a second model at other sizes; None if there is none
     factors  the axis factors of values that depend on a freed size
@@ -47,6 +50,7 @@ class FactoredValues(NewValues):
     path: GraphPath
     bodies: Bodies
     freed: dict[str, int]
+    sites: Mapping[str, Site]
     row_symbols: frozenset[str]
     samples: SizeSamples
     counterpart: Counterpart | None
@@ -86,8 +90,9 @@ class FactoredValues(NewValues):
         if 0 in target:
             return None
         found = [
-            self._named(each, shape)
+            named
             for each in placements(axes, target, lambda dim: is_free(dim, self.freed), self.samples.old, self._may_cut)
+            if (named := self._named(each, shape, axes)) is not None
         ]
         other = self.shape_in_second(node.output[0])
         if other is not None:
@@ -95,7 +100,8 @@ class FactoredValues(NewValues):
                 each for each in found
                 if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]
             ]  # fmt: skip
-        name, moved = node.output[0], after_transpose(self, axes, target, found, node)
+        name = node.output[0]
+        moved = None if self._is_dynamic(shape) else after_transpose(self, axes, target, found, node)
         if moved is not None:
             return moved
         if len(found) > 1:
@@ -123,12 +129,30 @@ class FactoredValues(NewValues):
         free = [axis for axis, dim in enumerate(shape) if is_free(dim, lengths)]
         return shape[free[0] : free[-1] + 1] if len(free) > 1 else ()
 
-    def _named(self, axes: AxisFactors, shape: Shape) -> AxisFactors:
-        """Axis factors with the symbols of the static shape where no freed size is."""
-        return tuple(
+    def _named(self, axes: AxisFactors, shape: Shape, before: AxisFactors) -> AxisFactors | None:
+        """Axis factors with the symbols of the static shape, sizes that were dynamic before, in place of their samples.
+
+        None if it is not known that the order of the elements is that of `before` at all of these sizes.
+        """
+        found = tuple(
             factors if any(isinstance(f, WindowSize) or is_free(f, self.freed) for f in factors) else whole(dim)
             for factors, dim in zip(axes, shape, strict=True)
         )
+        if not self._is_dynamic(shape) and not any(map(self._is_dynamic, before)):
+            return found
+        named = tuple(
+            with_symbols(factors, dim, self.samples.old) if free_symbols(dim) <= self.sites.keys() else factors
+            for factors, dim in zip(found, shape, strict=True)
+        )
+        is_shape = all(
+            substitute(dim_of(factors), self.freed) == substitute(dim, self.freed)
+            for factors, dim in zip(named, shape, strict=True)
+        )
+        return named if is_shape and has_order_of(before, named, self.freed) else None
+
+    def _is_dynamic(self, dims: Iterable[Dim]) -> bool:
+        """Whether a dim depends on a size that was dynamic before."""
+        return any(not free_symbols(dim) <= self.freed.keys() for dim in dims)
 
     def record(self, name: str, value: Value, inputs: Sequence[str], node: NodeProto | None = None) -> None:
         """Record the axis factors of a value that depends on a freed size."""

@@ -146,6 +146,7 @@ class _Check:
         self.contract = contract(after, found=found).contract
         self.merged = {name: axes for name in after.outputs if (axes := self._merged_axes(name))}
         self.sizes, self.limits = size_sampler_of(after, found), limits_of(found)
+        self.drawn: Mapping[str, int] = {}  # the sizes of the inputs that were drawn last
 
     def _merged_axes(self, name: str) -> tuple[int, ...]:
         """The axes of an output whose size depends on elements: results of all rows, say."""
@@ -277,6 +278,7 @@ class _Check:
         is_other = any(name not in self.row_symbols and size != self.freed[name] for name, size in sizes.items())
         if is_other and not self.sizes.meets_constraints(binding):
             return None
+        self.drawn = binding
         drawer = ElementDrawer(self.limits, binding, FloatPattern.FINITE, attempt, attempt, numbers)
         try:
             return drawer.feeds_with_masks(self.after, self.needed)
@@ -369,7 +371,7 @@ class _Check:
             return value
         if factors is None or value.ndim != len(factors):
             return value
-        binding = {**self.freed, **sizes}
+        binding = {**self.drawn, **self.freed, **sizes}
         for axis in range(value.ndim - 1, -1, -1):
             held = factors[axis]
             if not any(is_free(factor, {symbol: 0}) for factor in held):

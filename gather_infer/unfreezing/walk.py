@@ -70,7 +70,6 @@ class Placed(NamedTuple):
 class UnfreezingWalk(FactoredValues):
     """An interpreter of the main graph, and of the bodies of its nodes, that edits nodes.
 
-    sites    symbol -> an input axis that has it
     divisible  copies of values -> axis, and the number that divides it in each run that does not fail
     divided  sizes, and the numbers that divide them
     filled   the size of an axis that a padding fills up -> that of the image in it, and the number that divides it
@@ -86,7 +85,6 @@ class UnfreezingWalk(FactoredValues):
     readers  value of the present graph -> the nodes of this graph that read it
     """
 
-    sites: Mapping[str, Site]
     opset: int
 
     def prepare(
@@ -397,7 +395,9 @@ class UnfreezingWalk(FactoredValues):
         wanted = self.regrouped(node, was.shape)
         if wanted is not None:
             if not wanted:
-                return f"{name} has the shape {_text(found.shape)}, whose axes cut {', '.join(self.freed)}"
+                return (
+                    f"{name} has the shape {_text(found.shape)}, and no axis is known to hold {', '.join(self.freed)}"
+                )
             if not any(self.is_shape(found.shape, axes) for axes in wanted[:1]):
                 return f"{name} has the shape {_text(found.shape)}, the order of its elements is {_texts(wanted[0])}"
         return ""
