@@ -297,6 +297,19 @@ FAULTS: Final = tuple(
         ("driver", "            if not has_rows_in_two_axes(result[0], outputs):\n", "            if result:\n", "outputs have the same rows in two axes"),
         ("constant_rows", "if shape[axis] != 1 or name in walk.dependent or", "if shape[axis] != 1 or", "rows that depend on the input are repeated"),
         ("operand_edits", "    for others in combinations(ones, len(freed)):\n", "    for others in combinations(ones[:0], len(freed)):\n", "a Squeeze removes the axis of the rows"),
+        # indices into merged axes, and second models
+        ("row_numbers", "    if along is None and free.any():\n        return None\n", "", "any position is one of a merged axis"),
+        ("row_numbers", "    if array.min() < 0 or array.max() >= np.prod(sizes):\n        return None\n", "    if array.max() >= np.prod(sizes):\n        return None\n", "positions from the end have digits"),
+        ("row_numbers", "        if any((part != kept).any() for part, kept in zip((inner, outer), parts, strict=True)):\n            return None\n", "", "other digits may vary with the position"),
+        ("row_numbers", "    elif holds_rows(walk, each.dim):\n        return None\n", "", "an index without a row is one of each row"),
+        ("row_numbers", "if not alone or rows.min() < 0 or rows.max() >= each.stride:", "if not alone:", "an index beyond the row gets the number of the row"),
+        ("row_numbers", "return not holds_rows(walk, each.dim) and walk.array(indices) is None and len(each.factors) == 1", "return walk.array(indices) is None and len(each.factors) == 1", "any index that is computed is a position"),
+        ("row_numbers", "            if found is None:\n                raise Blocked(walk.label(node), f\"reads in an axis of {product(each.factors)} by steps of the old size\")\n            return", "            if found is None:\n                return node\n            return", "an index that is computed steps by any size"),
+        ("cuts", "(begin, stop) == (0, size):", "stop - begin == size:", "a cut of as many positions begins at the first one"),
+        ("counterpart", "        if functions[0] != functions[1]:\n", "        if len(functions[0]) != len(functions[1]):\n", "functions may differ"),
+        ("counterpart", "if list(first.output).index(one) != list(second.output).index(two) or len(first.input)", "if len(first.input)", "outputs of a node may be exchanged"),
+        ("counterpart", "            if sizes.setdefault(symbol, size) != size:\n", "            if not sizes.setdefault(symbol, size):\n", "a symbol may have two sizes in the second model"),
+        ("counterpart", "            elif arrays[0] is None or arrays[1] is None:\n", "            elif arrays[0] is None:\n", "a constant in the first model may be computed in the second"),
     )
 )  # fmt: skip
 

@@ -19,6 +19,7 @@ from tests.provenance.row_models import MIXED, OPEN, PROVED, model_text
 
 NO_PLACE = "the output has no axis of the size of the rows"
 SAME = "the drawn elements lead to the same branch or number of iterations"
+LEAVES = "its index may leave the axis"
 UNSEEN = {
     # mixed, but no run shows it: why
     "If: a branch that mixes": SAME,
@@ -35,6 +36,14 @@ UNSEEN = {
     "Resize: rows": NO_PLACE,
     "Tile: rows repeated, then added to others": NO_PLACE,
     "merged axes in another order": NO_PLACE,
+    "Slice: from the second row of two batches": NO_PLACE,
+    "Concat: rows moved by two": NO_PLACE,
+    "Concat: with the number of rows": NO_PLACE,
+    "Reshape: the numbers of rows": NO_PLACE,
+    "ScatterND: merged rows, another stride": NO_PLACE,
+    "number of a row: in 8 bits": LEAVES,
+    "Where: an offset in the row or above": LEAVES,
+    "If: a branch that varies along a selected axis": SAME,
 }
 
 
@@ -132,6 +141,10 @@ STATIC = {
     "the first row written": ("(float[2, 3] x) => y = ScatterElements <axis = 0> (x, i, c) <int64[2, 3] i = {0, 0, 0, 0, 0, 0}, float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
     "a scale that keeps the size": ("(float[2, 2, 3] x) => y = Resize(x, , s) <float[3] s = {1.4, 1, 1}>", False),
     "a position that absorbs the rows": ("(float[2, 2, 3] x) => y = Reshape(x, s) z = Softmax <axis = 0> (y) <int64[2] s = {2, -1}>", False),
+    "a branch with other rows": ("(float[2, 3] x) => y = If (q) <then_branch = t () => (float[2, 3] v) { v = Relu(x) }, else_branch = e () => (float[2, 3] w) { w = Identity(c) }> <float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
+    "a first branch with other rows": ("(float[2, 3] x) => y = If (q) <then_branch = t () => (float[2, 3] v) { v = Identity(c) }, else_branch = e () => (float[2, 3] w) { w = Relu(x) }> <float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
+    "rows as the values of OneHot": ("(float[2] x) => y = OneHot(i, d, x) <int64[3] i = {0, 1, 2}, int64 d = {3}>", False),
+    "normalized over all axes": ("(float[2, 3] x) => y = LayerNormalization <axis = 0> (x, c, c) <float[2, 3] c = {1, 2, 3, 1, 2, 3}>", False),
 }  # fmt: skip
 
 

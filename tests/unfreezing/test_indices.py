@@ -104,6 +104,49 @@ REFUSED = {
         BATCH,
         "cuts [0:1] out of an axis of 2*batch",
     ),
+    "a position in merged rows that is not the first": (
+        "(float[2,3] x) => (float[1] y) <int64[1] s = {6}, int64[1] i = {1}> { f = Reshape(x, s) y = Gather(f, i) }",
+        SEQ,
+        "reads at [1] in an axis of 2*seq",
+    ),
+    "the last position of merged rows": (
+        "(float[2,3] x) => (float[1] y) <int64[1] s = {6}, int64[1] i = {-1}> { f = Reshape(x, s) y = Gather(f, i) }",
+        SEQ,
+        "reads at [-1] in an axis of 2*seq",
+    ),
+    "positions of merged rows, of one row or the other": (
+        "(float[2,3] x) => (float[3] y) <int64[1] s = {6}, int64[3] i = {0,4,2}> { f = Reshape(x,s) y = Gather(f,i) }",
+        SEQ,
+        "reads at [0, 4, 2] in an axis of 2*seq",
+    ),
+    "a position of the first of merged rows": (
+        "(float[2,3] x) => (float[1] y) <int64[1] s = {6}, int64[1] i = {1}> { f = Reshape(x, s) y = Gather(f, i) }",
+        BATCH,
+        "reads at [1] in an axis of 3*batch",
+    ),
+    "old size 1: an index of which the number of the row is not the outermost digit": (
+        "(float[1,2,3] x) => (float[1] y) <int64[1] s = {6}, int64[1] i = {4}> "
+        "{ t = Transpose<perm=[1,0,2]>(x) f = Reshape(t, s) y = Gather(f, i) }",
+        BATCH,
+        "reads at [4] in an axis of 6*batch",
+    ),
+    "a row by an input": (
+        "(float[2,3] x, int64[1] i) => (float[1,3] y) { y = Gather(x, i) }",
+        BATCH,
+        "reads at an index without a row in an axis of batch",
+    ),
+    "the first positions of rows by an input, times the length": (
+        "(float[2,3] x, int64[2] z) => (float[2] y) <int64[1] s = {6}, int64 w = {3}> "
+        "{ f = Reshape(x, s) k = Mul(z, w) y = Gather(f, k) }",
+        SEQ,
+        "reads in an axis of 2*seq by steps of the old size",
+    ),
+    "as many positions as there are, between others": (
+        "(float[1,3] x, float[1,2] c) => (float[1,3] y) <int64[1] b = {1}, int64[1] e = {4}, int64[1] a = {1}> "
+        "{ k = Concat<axis=1>(c, x) s = Slice(k, b, e, a) y = Add(s, x) }",
+        SEQ,
+        "cuts [1:4] out of an axis of seq + 2",
+    ),
 }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import onnx
 import pytest
+from onnx import ModelProto
 
 from gather_infer import UsageError, diff, unfreeze
 from gather_infer.unfreezing import explained_constants
@@ -125,6 +127,11 @@ REFUSED = {
         "(float[3,3] x) => (float[3,3] y) { a = Neg(x) b = Abs(x) y = Sub(b, a) }",
         "it reads a Neg, there a Abs|it reads a Abs, there a Neg",
     ),
+    "outputs of a node exchanged": (
+        "(float[2,4] x) => (float[2,2] y) { a, b = Split<axis=1, num_outputs=2>(x) y = Sub(a, b) }",
+        "(float[3,4] x) => (float[3,2] y) { a, b = Split<axis=1, num_outputs=2>(x) y = Sub(b, a) }",
+        "its Split has other operands there",
+    ),
     "a value read once and twice": (
         "(float[2,3] x) => (float[2,3] y) { a = Neg(x) b = Neg(x) y = Sub(a, a) }",
         "(float[3,3] x) => (float[3,3] y) { a = Neg(x) b = Neg(x) y = Sub(a, b) }",
@@ -183,6 +190,27 @@ def test_another_graph_is_refused(name: str) -> None:
     mine, other, reason = REFUSED[name]
     with pytest.raises(UsageError, match=reason):
         unfreeze(model(mine), BATCH, like=model(other))
+
+
+def test_a_size_is_one_number_in_the_second_model() -> None:
+    text = "(float[{},3] x, float[{},3] z) => (y, w) {{ y = Neg(x) w = Neg(z) }}"
+    with pytest.raises(UsageError, match=r"z\.0 is 4, but batch is 3"):
+        unfreeze(model(text.format(2, 2)), ["*.0=batch"], like=model(text.format(3, 4)))
+
+
+def test_functions_are_the_same_in_the_second_model() -> None:
+    """Calls that are not inlined, since the function has another opset, compute the same in both."""
+
+    def whole(size: int, op: str) -> ModelProto:
+        return onnx.parser.parse_model(
+            '<ir_version: 8, opset_import: ["" : 18, "local" : 1]> '
+            f"g (float[{size},3] x, float[4] z) => (float[{size},3] y, w) {{ y = Neg(x) w = local.F(z) }} "
+            f'<domain: "local", opset_import: ["" : 17]> F (a) => (b) {{ b = {op}(a) }}'
+        )
+
+    assert not unfreeze(whole(2, "Abs"), BATCH, like=whole(3, "Abs")).refused
+    with pytest.raises(UsageError, match="the functions of the models differ"):
+        unfreeze(whole(2, "Abs"), BATCH, like=whole(3, "Sqrt"))
 
 
 def test_constants_that_no_rule_explains_are_refused() -> None:
