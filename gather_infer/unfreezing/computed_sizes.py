@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gather_infer.symbolic import Dim, Expr, product
+from gather_infer.symbolic import Dim, Expr, free_symbols, product
 from gather_infer.symbolic.normal_form import Atom, FloorDiv, Max, Min
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
@@ -134,13 +134,16 @@ class ComputedSizes:
         """A target of Reshape for data of a shape.
 
         keeps   whether a 0 keeps the size of the data
-        infers  whether one size is -1
+        infers  whether one size is -1, which fails where another one is 0: sizes that were dynamic before may be
         """
         entries: list[Dim] = [
             0 if keeps and isinstance(dim, Expr) and axis < len(shape) and shape[axis] == dim else dim
             for axis, dim in enumerate(dims)
         ]
         symbolic = [axis for axis, entry in enumerate(entries) if isinstance(entry, Expr)]
+        dynamic = self.walk.sites.keys() - self.walk.freed.keys()
         if symbolic and infers:
-            entries[symbolic[0]] = -1
+            others = [dim for axis, dim in enumerate(dims) if axis != symbolic[0]]
+            if all(free_symbols(dim).isdisjoint(dynamic) for dim in others):
+                entries[symbolic[0]] = -1
         return self.of_shape(entries)
