@@ -134,7 +134,10 @@ class ComputedSizes:
         """A target of Reshape for data of a shape.
 
         keeps   whether a 0 keeps the size of the data
-        infers  whether one size is -1, which fails where another one is 0: sizes that were dynamic before may be
+        infers  whether one size is -1
+
+        A size that was dynamic before may be 0. Then a -1 in place of another size fails, and a computed 0 keeps the
+        size of the data: such a size is the -1 if it is the only one.
         """
         entries: list[Dim] = [
             0 if keeps and isinstance(dim, Expr) and axis < len(shape) and shape[axis] == dim else dim
@@ -143,7 +146,7 @@ class ComputedSizes:
         symbolic = [axis for axis, entry in enumerate(entries) if isinstance(entry, Expr)]
         dynamic = self.walk.sites.keys() - self.walk.freed.keys()
         if symbolic and infers:
-            others = [dim for axis, dim in enumerate(dims) if axis != symbolic[0]]
-            if all(free_symbols(dim).isdisjoint(dynamic) for dim in others):
-                entries[symbolic[0]] = -1
+            may_be_0 = [axis for axis, dim in enumerate(dims) if not free_symbols(dim).isdisjoint(dynamic)]
+            if len(may_be_0) <= 1 and set(may_be_0) <= set(symbolic):
+                entries[(may_be_0 or symbolic)[0]] = -1
         return self.of_shape(entries)

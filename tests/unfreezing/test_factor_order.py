@@ -74,6 +74,10 @@ TEXTS = {
     "a target with the rows": (
         "(float[2,seq,4] x) => (float[n,m,k,l] y) <int64[4] s = {2,-1,2,2}> { y = Reshape(x, s) }"
     ),
+    "parted rows": (
+        "(float[2,seq,4] x) => (float[n,m,k] y) <int64[2] a = {-1,4}, int64[3] s = {2,-1,4}> "
+        "{ f = Reshape(x, a) r = Relu(f) y = Reshape(r, s) }"
+    ),
     "merged heads": "(float[2,seq,4] x) => (float[n,m,k] y) <int64[3] s = {4,2,-1}> "
     "{ t = Transpose<perm=[0,2,1]>(x) y = Reshape(t, s) }",
     "a table for each position": (
