@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gather_infer.symbolic import Dim, Expr, product
+from gather_infer.symbolic import Dim, Expr, free_symbols, product
 from gather_infer.symbolic.normal_form import Atom, FloorDiv, Max, Min
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
@@ -135,12 +135,18 @@ class ComputedSizes:
 
         keeps   whether a 0 keeps the size of the data
         infers  whether one size is -1
+
+        A size that was dynamic before may be 0. Then a -1 in place of another size fails, and a computed 0 keeps the
+        size of the data: such a size is the -1 if it is the only one.
         """
         entries: list[Dim] = [
             0 if keeps and isinstance(dim, Expr) and axis < len(shape) and shape[axis] == dim else dim
             for axis, dim in enumerate(dims)
         ]
         symbolic = [axis for axis, entry in enumerate(entries) if isinstance(entry, Expr)]
+        dynamic = self.walk.sites.keys() - self.walk.freed.keys()
         if symbolic and infers:
-            entries[symbolic[0]] = -1
+            may_be_0 = [axis for axis, dim in enumerate(dims) if not free_symbols(dim).isdisjoint(dynamic)]
+            if len(may_be_0) <= 1 and set(may_be_0) <= set(symbolic):
+                entries[(may_be_0 or symbolic)[0]] = -1
         return self.of_shape(entries)

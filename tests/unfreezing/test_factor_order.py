@@ -74,6 +74,10 @@ TEXTS = {
     "a target with the rows": (
         "(float[2,seq,4] x) => (float[n,m,k,l] y) <int64[4] s = {2,-1,2,2}> { y = Reshape(x, s) }"
     ),
+    "parted rows": (
+        "(float[2,seq,4] x) => (float[n,m,k] y) <int64[2] a = {-1,4}, int64[3] s = {2,-1,4}> "
+        "{ f = Reshape(x, a) r = Relu(f) y = Reshape(r, s) }"
+    ),
     "merged heads": "(float[2,seq,4] x) => (float[n,m,k] y) <int64[3] s = {4,2,-1}> "
     "{ t = Transpose<perm=[0,2,1]>(x) y = Reshape(t, s) }",
     "a table for each position": (
@@ -95,7 +99,7 @@ def test_rows_are_freed_where_a_length_is_dynamic(name: str, verify: bool) -> No
         other = text.replace("[2,seq", f"[{rows},seq").replace("{2,-1", f"{{{rows},-1")
         other = other.replace("{4,2,-1}", f"{{{2 * rows},2,-1}}").replace("(float[2,m,4]", f"(float[{rows},m,4]")
         other = other.replace("[2,1,4] c = {1,2,3,4,1,2,3,4}", f"[{rows},1,4] c = {{{','.join(['1,2,3,4'] * rows)}}}")
-        for seq in (1, 2, 3, 7, 101):
+        for seq in (0, 1, 2, 3, 7, 101):
             x = np.arange(rows * seq * width, dtype=np.float32).reshape(rows, seq, width)
             (wanted,), (found,) = run(model(other), {"x": x}), run(result.proto, {"x": x})
             np.testing.assert_array_equal(found, wanted)
