@@ -301,6 +301,8 @@ FAULTS: Final = tuple(
         ("counterpart", "if list(first.output).index(one) != list(second.output).index(two) or len(first.input)", "if len(first.input)", "outputs of a node may be exchanged"),
         ("counterpart", "            if sizes.setdefault(symbol, size) != size:\n", "            if not sizes.setdefault(symbol, size):\n", "a symbol may have two sizes in the second model"),
         ("counterpart", "            elif arrays[0] is None or arrays[1] is None:\n", "            elif arrays[0] is None:\n", "a constant in the first model may be computed in the second"),
+        ("driver", "if any(samples.broken([relation]) for each in now.conditions if (relation := _relation(each)) is not None):", "if not now.access.node:", "an index that fits from the old length on fits any length"),
+        ("driver", "        return right, \"<=\", left\n", "        return left, \"<=\", right\n", "a smallest length is a largest one"),
     )
 )  # fmt: skip
 

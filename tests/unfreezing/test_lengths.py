@@ -187,6 +187,12 @@ CASES = {
         ("x.1=seq", "m.1=seq+2"),
         sizes=(),
     ),
+    "one of the first two positions": Case(
+        "(float[1,5] x, int64[2] z) => (float[1,2] y) <int64 k = {2}> { i = Mod(z, k) y = Gather<axis=1>(x, i) }",
+        "(float[1,seq] x, int64[2] z) => (float[1,2] y) <int64 k = {2}> { i = Mod(z, k) y = Gather<axis=1>(x, i) }",
+        SEQ,
+        sizes=(2, 3, 5, 7),
+    ),
     "a sort is one up to the old length": Case(
         "(float[1,4] x) => (float[1,4] y, int64[1,4] i) <int64[1] k = {4}> { y, i = TopK<axis=1>(x, k) }",
         "(float[1,seq] x) => (float[1,seq] y, int64[1,seq] i) { k = Shape<start=1>(x) y, i = TopK<axis=1>(x, k) }",
@@ -350,6 +356,16 @@ REFUSED = {
         "{ k = Concat<axis=1>(c, x) y = Add(k, t) }",
         SEQ,
         "rows of its constant [1, 5, 1] along seq + 2 may be first, last or between",
+    ),
+    "positions that wrap around at the length": (
+        "(float[1,5] x, int64[2] z) => (float[1,2] y) <int64 k = {5}> { i = Mod(z, k) y = Gather<axis=1>(x, i) }",
+        SEQ,
+        "node Gather#1 (Gather): its index is in bounds for seq >= 5 alone",
+    ),
+    "positions of a table that is as long": (
+        "(float[1,5] x, float[4,5] z) => (float[1,4] y) { i = ArgMax<axis=1, keepdims=0>(z) y = Gather<axis=1>(x, i) }",
+        SEQ,
+        "node Gather#1 (Gather): its index is in bounds for seq >= 5 alone",
     ),
 }
 
