@@ -303,6 +303,9 @@ FAULTS: Final = tuple(
         ("counterpart", "            elif arrays[0] is None or arrays[1] is None:\n", "            elif arrays[0] is None:\n", "a constant in the first model may be computed in the second"),
         ("driver", "if any(samples.broken([relation]) for each in now.conditions if (relation := _relation(each)) is not None):", "if not now.access.node:", "an index that fits from the old length on fits any length"),
         ("driver", "        return right, \"<=\", left\n", "        return left, \"<=\", right\n", "a smallest length is a largest one"),
+        ("counts", "scaled = self._sums.get(name) or self._counts.get(name)", "scaled = self._sums.get(name)", "counts are scaled by any number"),
+        ("tables", "np.isclose(parts[..., None], (1, 2), rtol", "np.isclose(parts[..., None], (1,), rtol", "fractions from 0 to 2 are cut"),
+        ("iterations", "in (count, count + 1):", "in (count,):", "one iteration less than a length is a number"),
     )
 )  # fmt: skip
 

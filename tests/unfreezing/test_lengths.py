@@ -367,6 +367,12 @@ REFUSED = {
         SEQ,
         "node Gather#1 (Gather): its index is in bounds for seq >= 5 alone",
     ),
+    "a running count that is divided by the number of positions": (
+        "(float[1,4] x) => (int64[1,4] y) <float z = {0}, int64 a = {1}, int64 c = {4}> "
+        "{ g = Greater(x, z) i = Cast<to=7>(g) p = CumSum(i, a) y = Div(p, c) }",
+        SEQ,
+        "scales a sum over 4 positions by 4",
+    ),
 }
 
 
@@ -426,6 +432,11 @@ def test_tables_that_depend_on_their_end_are_not_cut(size: int) -> None:
     assert why_not_cut(np.hstack([np.sin(angles), np.cos(angles)])[::-1], 0)
     assert why_not_cut(np.cos(2 * np.pi * steps / size).astype(np.float32), 0)  # of a Fourier transform
     assert why_not_cut(np.hstack([np.cos(2 * np.pi * steps / size), np.sin(2 * np.pi * steps / size)]), 0)
-    for fractions in (np.linspace(-1, 1, size), np.arange(size) / size, (np.arange(size) + 0.5) / (size - 1)):
+    for fractions in (
+        np.linspace(-1, 1, size),
+        np.linspace(0, 2, size),
+        np.arange(size) / size,
+        (np.arange(size) + 0.5) / (size - 1),
+    ):
         assert why_not_cut(fractions, 0)
     assert why_not_cut(np.hanning(size), 0)
