@@ -39,12 +39,14 @@ from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, reques
 from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.rows import check_rows
+from gather_infer.unfreezing.samples import Relation, SizeSamples
 from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows, has_rows_in_two_axes
 from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.unfreezing.window_masks import stage_of_one_window
 from gather_infer.unfreezing.window_paddings import other_windows
 from gather_infer.validate import verdicts
+from gather_infer.validate.condition import Condition, Elements
 from gather_infer.validate.verdict import Verdict, VerdictKind
 
 NAME: Final = "unfreezing"
@@ -155,7 +157,7 @@ def _unfrozen(
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
         elif other is None and not walk.row_symbols.issuperset(freed):
-            blocked = _loosened_access(before, after, walk.row_numbers.in_bounds)
+            blocked = _loosened_access(before, after, walk.row_numbers.in_bounds, walk.samples)
     if blocked is None:
         assert after is not None
         interface = declare(source.proto, edited, after, walk.dependent)
@@ -405,10 +407,11 @@ def _unread(proto: ModelProto) -> set[str]:
     return {name for body in graphs for node in body.node for name in node.output if name not in read}
 
 
-def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -> Blocked | None:
+def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str], samples: SizeSamples) -> Blocked | None:
     """An index that is not proved in bounds any more: it stands for a position in the old size.
 
-    Rows need no such test, as they are run. The indices `in_bounds` are so by construction.
+    So does one that is in bounds from the old size on, such as `index % 5` in an axis of 5. Rows need no such test, as
+    they are run. The indices `in_bounds` are so by construction.
     """
     known: dict[tuple[str, int, int | None], list[Verdict]] = {}
     for each in verdicts(after):  # branches may use a name twice
@@ -416,11 +419,24 @@ def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -
             known.setdefault(_access_key(each.access), []).append(each)
     for verdict in verdicts(before):
         for now in known.get(_access_key(verdict.access), ()):
-            if verdict.kind is VerdictKind.PROVED and now.kind is VerdictKind.UNDECIDED:
-                return Blocked(
-                    f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"
-                )
+            if verdict.kind is not VerdictKind.PROVED:
+                continue
+            label = f"node {now.access.node} ({now.access.op_type})"
+            if now.kind is VerdictKind.UNDECIDED:
+                return Blocked(label, f"its index is not in bounds: {now.reason}")
+            if any(samples.broken([relation]) for each in now.conditions if (relation := _relation(each)) is not None):
+                return Blocked(label, f"its index is in bounds for {now.condition} alone: {now.reason}")
     return None
+
+
+def _relation(condition: Condition) -> Relation | None:
+    """A condition on sizes; None for one on elements, or for several of which one has to hold."""
+    left, right = condition.left, condition.right
+    if isinstance(left, Elements) or condition.either:
+        return None
+    if condition.relation == ">=":
+        return right, "<=", left
+    return left, "<=", right - 1 if condition.relation == "<" else right
 
 
 def _access_key(access: Access) -> tuple[str, int, int | None]:

@@ -310,6 +310,11 @@ FAULTS: Final = tuple(
         ("counterpart", "if list(first.output).index(one) != list(second.output).index(two) or len(first.input)", "if len(first.input)", "outputs of a node may be exchanged"),
         ("counterpart", "            if sizes.setdefault(symbol, size) != size:\n", "            if not sizes.setdefault(symbol, size):\n", "a symbol may have two sizes in the second model"),
         ("counterpart", "            elif arrays[0] is None or arrays[1] is None:\n", "            elif arrays[0] is None:\n", "a constant in the first model may be computed in the second"),
+        ("driver", "if any(samples.broken([relation]) for each in now.conditions if (relation := _relation(each)) is not None):", "if not now.access.node:", "an index that fits from the old length on fits any length"),
+        ("driver", "        return right, \"<=\", left\n", "        return left, \"<=\", right\n", "a smallest length is a largest one"),
+        ("counts", "scaled = self._sums.get(name) or self._counts.get(name)", "scaled = self._sums.get(name)", "counts are scaled by any number"),
+        ("tables", "np.isclose(parts[..., None], (1, 2), rtol", "np.isclose(parts[..., None], (1,), rtol", "fractions from 0 to 2 are cut"),
+        ("iterations", "in (count, count + 1):", "in (count,):", "one iteration less than a length is a number"),
     )
 )  # fmt: skip
 

@@ -226,6 +226,12 @@ CASES = {
         "{ k = Concat<axis=1>(c, x) y = Slice(k, b, e, a) }",
         SEQ,
     ),
+    "one of the first two positions": Case(
+        "(float[1,5] x, int64[2] z) => (float[1,2] y) <int64 k = {2}> { i = Mod(z, k) y = Gather<axis=1>(x, i) }",
+        "(float[1,seq] x, int64[2] z) => (float[1,2] y) <int64 k = {2}> { i = Mod(z, k) y = Gather<axis=1>(x, i) }",
+        SEQ,
+        sizes=(2, 3, 5, 7),
+    ),
     "a sort is one up to the old length": Case(
         "(float[1,4] x) => (float[1,4] y, int64[1,4] i) <int64[1] k = {4}> { y, i = TopK<axis=1>(x, k) }",
         "(float[1,seq] x) => (float[1,seq] y, int64[1,seq] i) { k = Shape<start=1>(x) y, i = TopK<axis=1>(x, k) }",
@@ -401,6 +407,22 @@ REFUSED = {
         SEQ,
         "rows of its constant [1, 5, 1] along seq + 2 may be first, last or between",
     ),
+    "positions that wrap around at the length": (
+        "(float[1,5] x, int64[2] z) => (float[1,2] y) <int64 k = {5}> { i = Mod(z, k) y = Gather<axis=1>(x, i) }",
+        SEQ,
+        "node Gather#1 (Gather): its index is in bounds for seq >= 5 alone",
+    ),
+    "positions of a table that is as long": (
+        "(float[1,5] x, float[4,5] z) => (float[1,4] y) { i = ArgMax<axis=1, keepdims=0>(z) y = Gather<axis=1>(x, i) }",
+        SEQ,
+        "node Gather#1 (Gather): its index is in bounds for seq >= 5 alone",
+    ),
+    "a running count that is divided by the number of positions": (
+        "(float[1,4] x) => (int64[1,4] y) <float z = {0}, int64 a = {1}, int64 c = {4}> "
+        "{ g = Greater(x, z) i = Cast<to=7>(g) p = CumSum(i, a) y = Div(p, c) }",
+        SEQ,
+        "scales a sum over 4 positions by 4",
+    ),
 }
 
 
@@ -460,6 +482,11 @@ def test_tables_that_depend_on_their_end_are_not_cut(size: int) -> None:
     assert why_not_cut(np.hstack([np.sin(angles), np.cos(angles)])[::-1], 0)
     assert why_not_cut(np.cos(2 * np.pi * steps / size).astype(np.float32), 0)  # of a Fourier transform
     assert why_not_cut(np.hstack([np.cos(2 * np.pi * steps / size), np.sin(2 * np.pi * steps / size)]), 0)
-    for fractions in (np.linspace(-1, 1, size), np.arange(size) / size, (np.arange(size) + 0.5) / (size - 1)):
+    for fractions in (
+        np.linspace(-1, 1, size),
+        np.linspace(0, 2, size),
+        np.arange(size) / size,
+        (np.arange(size) + 0.5) / (size - 1),
+    ):
         assert why_not_cut(fractions, 0)
     assert why_not_cut(np.hanning(size), 0)

@@ -285,6 +285,12 @@ REFUSED = {
         SEQ,
         "runs 4 times, which may depend on seq",
     ),
+    "one iteration less than a length has positions": (
+        "(float[1,4] x) => (float[1,4] y) <int64 n = {3}> { y = Loop(n, , x) <"
+        "body = b (int64 i, bool c, float[1,4] g) => (bool d, float[1,4] o) { d = Identity(c) o = Neg(g) }> }",
+        SEQ,
+        "runs 3 times, which may depend on seq",
+    ),
     "positions that are compared with the number of an iteration": (
         "(float[1,4] x) => (float[2,1,4] z) <int64 n = {2}, int64[4] p = {0,1,2,3}, bool t = {1}, float[1] zero = {0}> "
         "{ z = Loop(n, t) <body = b (int64 i, bool c) => (bool d, float[1,4] w) { d = Identity(c) e = Equal(p, i) "
