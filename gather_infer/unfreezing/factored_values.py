@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
 from gather_infer.node_ids import GraphPath
-from gather_infer.symbolic import Dim, Expr, free_symbols, substitute
+from gather_infer.symbolic import Dim, Expr, evaluate, free_symbols, substitute
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, WindowSize, dim_of, is_free, placements, whole
 from gather_infer.unfreezing.counterpart import Counterpart
@@ -22,6 +22,9 @@ from gather_infer.unfreezing.transposed_rows import Pattern, after_transpose
 if TYPE_CHECKING:
     from gather_infer.unfreezing.bodies import Bodies
     from gather_infer.unfreezing.computed_sizes import Site
+
+_GROWN: Final = (1 << 10, 1 << 20)
+"""Two sizes of an image, at which strides and paddings no longer count."""
 
 
 class FactoredValues(NewValues):
@@ -118,10 +121,15 @@ class FactoredValues(NewValues):
         return found
 
     def _may_cut(self, dim: Dim) -> bool:
-        """Whether an axis may be cut into windows: one of an image, or any length if a second model has another one."""
+        """Whether an axis may be cut into windows: one of an image, or any length if a second model has another one.
+
+        All pixels as one axis, whose rows and columns are not known, are not cut: a part may be the rows.
+        """
         if not isinstance(dim, Expr) or not dim.symbols.isdisjoint(self.row_symbols):
             return False
-        return self.counterpart is not None or not dim.symbols.isdisjoint(self.image_symbols)
+        if self.counterpart is not None:
+            return True
+        return dim.symbols <= self.image_symbols and len(dim.symbols) == 1 and not _is_product(dim)
 
     def image_of(self, shape: Shape) -> Shape:
         """The axes of a shape from the first length to the last one; () if there is only one."""
@@ -191,3 +199,9 @@ class FactoredValues(NewValues):
         if isinstance(dim, int):
             held = (factors for factors in held if any(isinstance(factor, WindowSize) for factor in factors))
         return max(held, key=len, default=whole(dim))
+
+
+def _is_product(dim: Expr) -> bool:
+    """Whether a dim of one symbol grows faster than it, as `size*size` does."""
+    small, large = (evaluate(dim, dict.fromkeys(dim.symbols, size)) for size in _GROWN)
+    return large * _GROWN[0] > 2 * small * _GROWN[1]
