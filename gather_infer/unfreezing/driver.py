@@ -33,6 +33,7 @@ from gather_infer.unfreezing.counterpart import Counterpart, counterpart
 from gather_infer.unfreezing.declared_types import declare, open_sizes, with_declared_types
 from gather_infer.unfreezing.function_calls import InlinedCalls, with_inlined_calls
 from gather_infer.unfreezing.other_places import has_same_elements
+from gather_infer.unfreezing.repeated_lengths import repeated_by_length
 from gather_infer.unfreezing.repeated_rows import RepeatedRow
 from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, requested
 from gather_infer.unfreezing.required_sizes import with_required_sizes
@@ -43,6 +44,7 @@ from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
 from gather_infer.unfreezing.window_masks import stage_of_one_window
 from gather_infer.validate import verdicts
+from gather_infer.validate.condition import Elements
 from gather_infer.validate.verdict import Verdict, VerdictKind
 
 NAME: Final = "unfreezing"
@@ -230,7 +232,8 @@ def _followed(
         if walks[0].leaves_out_sizes and not divides_patches and walks[0].unknown.fault is None:
             divides_patches = True
             return follow(places, rows)
-        return walks[0], walks[0].unknown.fault or stage_of_one_window(walks[0])
+        blocked = walks[0].unknown.fault or stage_of_one_window(walks[0])
+        return walks[0], blocked or repeated_by_length(walks[0])
 
     trials = MAX_TRIALS
 
@@ -393,7 +396,8 @@ def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str]) -
             known.setdefault(_access_key(each.access), []).append(each)
     for verdict in verdicts(before):
         for now in known.get(_access_key(verdict.access), ()):
-            if verdict.kind is VerdictKind.PROVED and now.kind is VerdictKind.UNDECIDED:
+            is_open = now.kind is VerdictKind.UNDECIDED or any(isinstance(c.left, Elements) for c in now.conditions)
+            if verdict.kind is VerdictKind.PROVED and is_open:
                 return Blocked(
                     f"node {now.access.node} ({now.access.op_type})", f"its index is not in bounds: {now.reason}"
                 )
