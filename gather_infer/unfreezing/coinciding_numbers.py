@@ -86,8 +86,8 @@ def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, sizes: Collect
         if array.dtype.kind == "f":
             numbers.add(number)
         elif not _is_of_positions(walk, node, at):
-            told = {each for size in sizes for each in (size, size - 1) if each >= SMALLEST_INTEGER - 1}
-            if any(size >= SMALLEST_INTEGER for size in sizes) and abs(number) in told:
+            last = {size - 1 for size in sizes if size >= SMALLEST_INTEGER and node.op_type not in _SCALING}
+            if abs(number) in last | {size for size in sizes if size >= SMALLEST_INTEGER}:
                 return f"reads the number {number:g}, which may follow the length"
     told_floats = [each for size in sizes if size >= _SMALLEST for each in numbers_of(size)]
     for number in numbers:
@@ -133,6 +133,12 @@ def _problem_of_places(walk: UnfreezingWalk, node: NodeProto, lengths: dict[str,
         is_of_network = held is not None and not any(is_free(factor, lengths) for factor in held)
         is_told = number in lengths.values() and not is_of_network
         return f"has {number:g} classes, which may follow the length" if is_told else ""
+    if node.op_type in ("Loop", "Scan"):
+        given = node.input[1:] if node.op_type == "Loop" else node.input
+        states = [walk.array(name) for name in given if name]
+        counts = [number_of(array) for array in states if array is not None and array.dtype.kind in "iu"]
+        number = next((each for each in counts if each in told and max(lengths.values()) >= SMALLEST_INTEGER), None)
+        return "" if number is None else f"begins with the number {number:g}, which may follow the length"
     if not free:
         return ""
     if node.op_type in ("Trilu", "EyeLike"):

@@ -248,7 +248,7 @@ class ConstantRows:
             return True
         if array.size == array.shape[axis] and array.ravel()[0] in lengths:
             return True  # positions after a past
-        if isinstance(dim, int) or not dim.symbols.isdisjoint(walk.row_symbols):
+        if isinstance(dim, int) or dim.symbols & walk.row_symbols:
             return False
         size = array.shape[axis]
         for other in (at for at, held in enumerate(array.shape) if at != axis and held == size and size > 2):

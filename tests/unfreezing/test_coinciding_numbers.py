@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gather_infer import unfreeze
-from tests.unfreezing.cases import Case, check_dynamic, check_refused
+from tests.unfreezing.cases import Case, check_dynamic, check_refused, run
 from tests.verification.models import model
 
 SEQ = ("x.1=seq",)
@@ -165,6 +166,11 @@ KEPT = {
         "y = OneHot(i, d, v) }",
         SEQ,
     ),
+    "a whole number less than the length by one, as a factor": Case(
+        "(int64[2,7] x) => (y) <int64 s = {6}> { y = Mul(x, s) }",
+        "(int64[2,seq] x) => (y) <int64 s = {6}> { y = Mul(x, s) }",
+        SEQ,
+    ),
     "small numbers that no sum meets": Case(
         "(float[2,4] x) => (y) <float h = {0.5}, float r = {2}> { m = Mul(x, h) y = Div(m, r) }",
         "(float[2,seq] x) => (y) <float h = {0.5}, float r = {2}> { m = Mul(x, h) y = Div(m, r) }",
@@ -222,6 +228,30 @@ def test_a_given_index_kept_in_bounds_by_the_old_length_is_refused(bound: str, r
         check_refused(text, SEQ, reason, tmp_path)
     else:
         assert not unfreeze(model(text), SEQ).refused
+
+
+SCAN = (
+    "(float[4,3] x) => (s, y) <int64 i = {{{first}}}> {{ s, y = Scan<num_scan_inputs=1, body = b(int64 a, float[3] v) => "
+    "(int64 c, float[3] d) {{ o = Constant<value_int={step}>() c = Add(a, o) f = Cast<to=1>(a) "
+    "n = Constant<value_float=8.0>() q = Div(f, n) d = Add(v, q) }}>(i, x) }}"
+)
+
+
+def test_a_state_that_counts_is_right_at_any_length() -> None:
+    """The number of the iteration divided by 8 is a ratio, which no array holds."""
+    text = SCAN.format(first=0, step=1)
+    result = unfreeze(model(text), ["x.0=seq"], lengths=["seq"])
+    assert not result.refused, result.why_refused
+    for size in (1, 3, 6):
+        x = np.arange(3 * size, dtype=np.float32).reshape(size, 3)
+        np.testing.assert_array_equal(
+            run(result.proto, {"x": x})[1], x + np.arange(size, dtype=np.float32)[:, None] / 8
+        )
+
+
+def test_a_state_that_counts_down_from_the_last_position_is_refused() -> None:
+    text = SCAN.format(first=3, step=-1)
+    assert "begins with the number 3" in unfreeze(model(text), ["x.0=seq"], lengths=["seq"]).why_refused
 
 
 def test_the_length_of_each_sequence_is_no_number() -> None:
