@@ -27,6 +27,10 @@ _ARITHMETIC: Final = _SCALING | {"Add", "Sub", "Mod", "Min", "Max", "Clip", "Les
 _SMALLEST: Final = 5
 """Of floats: 2, 3 and 4, their roots and their reciprocals are numbers of most networks."""
 SMALLEST_INTEGER: Final = 3
+_SMALLEST_BY_ONE: Final = 16
+"""Of the last position as a float: 6 is that of 7, and a number of activations."""
+_SMALLEST_OF_SEVERAL: Final = 8
+_MOST_OF_SEVERAL: Final = 16
 _MOST_POSITIONS: Final = 1 << 16
 
 
@@ -81,6 +85,10 @@ def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, sizes: Collect
         number = number_of(array)
         if array is not None and _begins_at_length(array, sizes):
             return f"reads numbers from {array.ravel()[0]:g} on, which may follow the length"
+        if array is not None and number is None:
+            found = _size_among(array, sizes)
+            if found is not None:
+                return f"reads the number {found:g} beside others, which may follow the length"
         if array is None or number is None:
             continue
         if array.dtype.kind == "f":
@@ -90,21 +98,43 @@ def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, sizes: Collect
             if abs(number) in last | {size for size in sizes if size >= SMALLEST_INTEGER}:
                 return f"reads the number {number:g}, which may follow the length"
     told_floats = [each for size in sizes if size >= _SMALLEST for each in numbers_of(size)]
+    told_floats += [each for size in sizes if size >= _SMALLEST_BY_ONE for each in _numbers_of_ends(size)]
+    large = [size for size in sizes if size >= _SMALLEST_OF_SEVERAL]
+    told_floats += [one / other for one in large for other in large if one != other]
     for number in numbers:
         if told_floats and is_one_of(number, told_floats):
             return f"reads the number {number:g}, which may follow the length"
     return ""
 
 
-def counts_from_length(walk: UnfreezingWalk, node: NodeProto) -> bool:
-    """Whether a node without a freed size reads positions from a length on: those after a past."""
+def reads_length(walk: UnfreezingWalk, node: NodeProto) -> bool:
+    """Whether a node without a freed size reads positions from a length on, or scales by the sizes of an image."""
     sizes = {size for name, size in walk.freed.items() if name not in walk.row_symbols and size >= SMALLEST_INTEGER}
     if not sizes or walk.counterpart is not None or node.op_type not in _ARITHMETIC:
         return False
     arrays = [walk.array(name) for name in node.input if name]
-    return any(array is None for array in arrays) and any(
-        array is not None and _begins_at_length(array, sizes) for array in arrays
+    constants = [array for array in arrays if array is not None]
+    if len(constants) == len(arrays):
+        return False
+    return any(
+        _begins_at_length(array, sizes) or (number_of(array) is None and _size_among(array, sizes) is not None)
+        for array in constants
     )
+
+
+def _numbers_of_ends(size: int) -> list[float]:
+    """The last position and the middle, by which coordinates are scaled."""
+    last = size - 1
+    return [last, 1 / last, last / 2, 2 / last, size / 2]
+
+
+def _size_among(array: Array, sizes: Collection[int]) -> float | None:
+    """The element of a few numbers that is made of a length, such as those that scale boxes; None if none is."""
+    if array.dtype.kind not in "iuf" or not 1 < array.size <= _MOST_OF_SEVERAL:
+        return None
+    large = [size for size in sizes if size >= _SMALLEST_OF_SEVERAL]
+    told = [each for size in large for each in (size, 1 / size, *_numbers_of_ends(size))]
+    return next((float(each) for each in array.ravel() if told and is_one_of(float(each), told)), None)
 
 
 def _begins_at_length(array: Array, sizes: Collection[int]) -> bool:

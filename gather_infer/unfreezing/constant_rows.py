@@ -125,6 +125,9 @@ class ConstantRows:
                 return self._equal(array, axis, factors, broadcasts)
             found = walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
         else:
+            whole = self.progression(array, axis) if free[0] else None
+            if whole is not None:  # numbers of all positions, of which the outer sizes have no steps of their own
+                return self.numbered(np.take(array, [0], axis), whole, axis, dim_of(factors))
             progression = self.progression(split, at)
             if progression is not None and self._follows_length(split, at, progression, factors[free[0]]):
                 self.why_refused = f"numbers of its constant {list(array.shape)} may follow the length"

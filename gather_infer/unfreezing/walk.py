@@ -31,7 +31,7 @@ from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
 from gather_infer.unfreezing.axis_factors import AxisFactors, WindowSize, dim_of, is_free
 from gather_infer.unfreezing.bodies import Bodies
-from gather_infer.unfreezing.coinciding_numbers import counts_from_length, problem_of_numbers
+from gather_infer.unfreezing.coinciding_numbers import problem_of_numbers, reads_length
 from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.counterpart import Counterpart
@@ -192,8 +192,8 @@ class UnfreezingWalk(FactoredValues):
             node = with_explained_paddings(self, self._with_explained_constants(node, self.counterpart))
         node = self._with_repeated_rows(node)
         is_kept = node is original and node.op_type != "Constant" and not self._depends(node)
-        if is_kept and counts_from_length(self, node):
-            raise Blocked(self.label(node), "reads positions that begin at the old length")
+        if is_kept and reads_length(self, node):
+            raise Blocked(self.label(node), "reads numbers that may be the length, or positions after it")
         if is_kept and self.path.steps:
             self._labels.append(node.name or node.op_type)
             self.visit(node, len(self._labels) - 1, self.graph, final=True)  # its facts may hold for one iteration

@@ -140,7 +140,7 @@ REFUSED = {
     "positions after a past": (
         "(float[2,3,2] x, float[2,4,2] n) => (y) <float[4,1] t = {3,4,5,6}> { a = Add(n, t) y = Concat<axis=1>(x, a) }",
         SEQ,
-        "positions that begin at the old length",
+        "or positions after it",
     ),
     "positions after a past, as many as are new": (
         "(float[2,3,2] x, float[2,4,2] n) => (y) <float[4,1] t = {3,4,5,6}> { a = Add(n, t) y = Concat<axis=1>(x, a) }",
@@ -151,6 +151,38 @@ REFUSED = {
         "(int64[2,3] x) => (y) <int64[2,1] t = {3,4}> { y = Add(x, t) }",
         SEQ,
         "reads numbers from 3 on",
+    ),
+    "boxes that are scaled to the image": (
+        "(float[1,2,32,48] x, float[1,5,4] b) => (y) <float[4] n = {48,32,48,32}> "
+        "{ s = ReduceMean<keepdims=0>(x) c = Mul(b, n) y = Add(c, s) }",
+        ("x.2=height", "x.3=width"),
+        "reads numbers that may be the length",
+    ),
+    "coordinates that are scaled to the image": (
+        "(float[1,2,32,48] x) => (y) <float[1,2,1,1] n = {23.5,15.5}> { y = Div(x, n) }",
+        ("x.2=height", "x.3=width"),
+        "reads the number 23.5 beside others",
+    ),
+    "coordinates by the aspect of the image": (
+        "(float[1,2,32,48] x) => (y) <float n = {1.5}> { y = Div(x, n) }",
+        ("x.2=height", "x.3=width"),
+        "reads the number 1.5",
+    ),
+    "the last position as a float": (
+        "(float[2,32] x) => (y) <float n = {31}> { y = Mul(x, n) }",
+        SEQ,
+        "reads the number 31",
+    ),
+    "a position as a fraction": (
+        "(float[1,1,3] x) => (y) <float n = {3}> { i = ArgMax<axis=2>(x) c = Cast<to=1>(i) y = Div(c, n) }",
+        ("x.2=width",),
+        "divides positions by 3",
+    ),
+    "the number of each row and position, times 2": (
+        "(float[2,3,2] x) => (y) <int64[1] m = {-1}, int64[2] s = {6,2}, int64[6] r = {0,2,4,6,8,10}> "
+        "{ f = Reshape(x, s) i = ArgMax<axis=1, keepdims=0>(f) j = Add(r, i) g = Reshape(x, m) y = Gather(g, j) }",
+        SEQ,
+        "by steps of the old size",
     ),
     "a transform of as many positions": (
         "(float[2,4,1] x) => (y) <int64 n = {4}> { y = DFT(x, n) }",
@@ -231,8 +263,9 @@ def test_a_given_index_kept_in_bounds_by_the_old_length_is_refused(bound: str, r
 
 
 SCAN = (
-    "(float[4,3] x) => (s, y) <int64 i = {{{first}}}> {{ s, y = Scan<num_scan_inputs=1, body = b(int64 a, float[3] v) => "
-    "(int64 c, float[3] d) {{ o = Constant<value_int={step}>() c = Add(a, o) f = Cast<to=1>(a) "
+    "(float[4,3] x) => (s, y) <int64 i = {{{first}}}> "
+    "{{ s, y = Scan<num_scan_inputs=1, body = b(int64 a, float[3] v) => (int64 c, float[3] d) "
+    "{{ o = Constant<value_int={step}>() c = Add(a, o) f = Cast<to=1>(a) "
     "n = Constant<value_float=8.0>() q = Div(f, n) d = Add(v, q) }}>(i, x) }}"
 )
 
