@@ -232,7 +232,6 @@ FAULTS: Final = tuple(
         ("coinciding_numbers", " or (number_of(array) is None and _size_among(array, sizes) is not None)\n", "\n", "boxes are scaled by numbers"),
         ("coinciding_numbers", "    told_floats += [one / other for one in large for other in large if one != other]\n", "", "the aspect of an image is a number"),
         ("positions", "            if node.op_type == \"Div\" and not self._is_whole(node):", "            if node.op_type == \"Pow\":", "a position as a fraction is one of the old length"),
-        ("constant_rows", "self.progression(array, axis) if free[0] else None", "None", "rows of positions are steps of the old length"),
         ("coinciding_numbers", "    return bool((numbers == numbers[0] + np.arange(numbers.size)).all())", "    return False", "positions after a past are numbers"),
         ("constant_rows", "            return True  # positions after a past\n", "            pass\n", "positions after a past begin at a number"),
         ("constant_rows", "            return first.dtype.kind in \"iu\" and bool(np.isin(first, lengths).any())", "            return False", "the length of each sequence is a number"),
