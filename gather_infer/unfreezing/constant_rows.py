@@ -20,7 +20,7 @@ from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
 from gather_infer.unfreezing.grids import grid_of_pixels
 from gather_infer.unfreezing.position_masks import position_mask, steps_of
 from gather_infer.unfreezing.samples import values_of
-from gather_infer.unfreezing.tables import are_parts, why_not_cut
+from gather_infer.unfreezing.tables import are_parts, why_not_cut, why_not_cut_both
 from gather_infer.unfreezing.window_masks import masked_windows
 
 if TYPE_CHECKING:
@@ -125,7 +125,13 @@ class ConstantRows:
                 return self._equal(array, axis, factors, broadcasts)
             found = walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
         else:
+            whole = self.progression(array, axis) if free[0] else None
+            if whole is not None:  # numbers of all positions, of which the outer sizes have no steps of their own
+                return self.numbered(np.take(array, [0], axis), whole, axis, dim_of(factors))
             progression = self.progression(split, at)
+            if progression is not None and self._follows_length(split, at, progression, factors[free[0]]):
+                self.why_refused = f"numbers of its constant {list(array.shape)} may follow the length"
+                return None
             if progression is None or self._may_be_any(first, progression, split.shape[at], factors[free[0]]):
                 numbers = self._scaled(split, at, factors[free[0]])
                 if numbers is None:
@@ -149,11 +155,18 @@ class ConstantRows:
         return walk.emit("Expand", [walk.constant(first), walk.sizes.of_shape(shape)])
 
     def _tells_size(self, first: Array, dim: Dim) -> bool:
-        """Whether equal rows along a length may depend on it, such as the `1/seq` of a mean."""
-        size = next(values_of([dim], self.walk.samples.old))
-        if first.dtype.kind not in "fiu" or size is None or size < 2 or not isinstance(dim, Expr):
+        """Whether equal rows along a length may depend on it, such as the `1/seq` of a mean.
+
+        Equal whole numbers of rows may be another length, such as that of each sequence.
+        """
+        walk = self.walk
+        size = next(values_of([dim], walk.samples.old))
+        if first.dtype.kind not in "fiu" or size is None or not isinstance(dim, Expr):
             return False
-        if dim.symbols <= self.walk.row_symbols:
+        if dim.symbols <= walk.row_symbols:
+            lengths = [size for name, size in walk.freed.items() if name not in walk.row_symbols]
+            return first.dtype.kind in "iu" and bool(np.isin(first, lengths).any())
+        if size < 2:
             return False
         numbers = np.abs(first[np.isfinite(first)].astype(np.float64))
         told = [size, 1 / size, np.sqrt(size), 1 / np.sqrt(size)]
@@ -192,8 +205,10 @@ class ConstantRows:
         if all(not each.is_symbol for each in dims.values()):
             self.why_refused = f"rows of its constant {list(array.shape)} along {dim} may be first, last or between"
             return None
+        pair = self._two_positions(array, axis, dim, others)
+        why_of_both = "" if pair is None else why_not_cut_both(array, pair)
         for at in dims:
-            why = why_not_cut(array, at)
+            why = why_not_cut(array, at) or why_of_both
             if why:
                 self.why_refused = f"its constant {list(array.shape)} cannot be cut: {why}"
                 return None
@@ -203,6 +218,17 @@ class ConstantRows:
             walk.limit(each, array.shape[at])
             found = walk.emit("Slice", [found, zero, walk.sizes.of_dim(each), walk.constant(np.array([at], np.int64))])
         return found
+
+    def _two_positions(
+        self, array: Array, axis: int, dim: Expr, others: Mapping[int, Factors]
+    ) -> tuple[int, int] | None:
+        """The axes of a table that two positions of the same length index; None if there are not two."""
+        sizes = [at for at, held in enumerate(array.shape) if at != axis and held == array.shape[axis]]
+        chosen = [at for at in sizes if at in others and dim_of(others[at]) == dim] or sizes[-1:]
+        if not chosen:
+            return None
+        low, high = sorted((axis, chosen[0]))
+        return low, high
 
     @staticmethod
     def progression(array: Array, axis: int) -> Array | None:
@@ -216,6 +242,25 @@ class ConstantRows:
         step = np.take(rows, [1], axis) - np.take(rows, [0], axis)
         numbers = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(array.ndim)])
         return step if np.array_equal(rows, np.take(rows, [0], axis) + numbers * step) else None
+
+    def _follows_length(self, array: Array, axis: int, step: Array, dim: Dim) -> bool:
+        """Whether numbers of positions step by a length, such as `row*n + column`, or begin at it, as `j - i + n`."""
+        walk = self.walk
+        lengths = [size for name, size in walk.freed.items() if name not in walk.row_symbols and size > 1]
+        if np.isin(np.abs(step), [size for size in lengths if size > 2]).any():
+            return True
+        if array.size == array.shape[axis] and array.ravel()[0] in lengths:
+            return True  # positions after a past
+        if isinstance(dim, int) or dim.symbols & walk.row_symbols:
+            return False
+        size = array.shape[axis]
+        for other in (at for at, held in enumerate(array.shape) if at != axis and held == size and size > 2):
+            numbers = np.moveaxis(array, (axis, other), (0, 1))
+            diagonal = numbers[np.arange(size), np.arange(size)]
+            is_of_distances = np.array_equal(diagonal, np.broadcast_to(diagonal[:1], diagonal.shape))
+            if is_of_distances and np.isin(np.abs(diagonal[0]), (size, size - 1)).any():
+                return True
+        return False
 
     def _may_be_any(self, first: Array, step: Array, size: int, dim: Dim) -> bool:
         """Whether two integers along a length are a progression by chance: they do not count by 1, nor from 0."""

@@ -8,7 +8,7 @@ contradicts at another length.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from onnx import NodeProto
@@ -16,21 +16,25 @@ from onnx import NodeProto
 from gather_infer.symbolic import product
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, is_free
+from gather_infer.unfreezing.coinciding_numbers import is_one_of, number_of, numbers_of
 from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
-
-Array = np.ndarray[Any, Any]
 
 _MOVING: Final = frozenset(
     {"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Transpose", "Expand", "Slice", "Split",
      "Gather", "GatherElements", "GatherND", "Tile", "Concat", "Where"}
 )  # fmt: skip
 _COUNTING: Final = _MOVING | {"Add", "Sub", "Mul", "Neg", "Abs", "Max", "Min", "Clip", "ReduceMax", "ReduceSum"}
-_SUMMING: Final = _MOVING | {"Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt"}
+_SUMMING: Final = _MOVING | {"Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt", "Reciprocal", "Log", "Exp", "Relu"}
+_REDUCING: Final = frozenset(
+    {"ReduceSum", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean"}
+)
 _SCALING: Final = frozenset({"Mul", "Div", "Mod"})
+_SHIFTING: Final = frozenset({"Add", "Sub"})
 _COMPARING: Final = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "Min", "Max", "Clip"})
+_MOST_PRODUCTS: Final = 32
 _TAKING: Final = frozenset({"Gather", "GatherElements", "GatherND", "Slice", "Split", "Expand", "Reshape", "Tile",
                             "Squeeze", "Unsqueeze"})  # fmt: skip
 """Operators whose first input alone has the elements of the result."""
@@ -43,12 +47,14 @@ class Counts:
         self.walk = walk
         self._counts: dict[str, frozenset[int]] = {}
         self._sums: dict[str, frozenset[int]] = {}
+        self._elements: dict[str, frozenset[int]] = {}
 
     def forget(self, names: Collection[str]) -> None:
         """Forget the values of a subgraph, whose names another one may have."""
         for name in names:
             self._counts.pop(name, None)
             self._sums.pop(name, None)
+            self._elements.pop(name, None)
 
     def note(self, node: NodeProto) -> None:
         """Record what the outputs of a node count or sum."""
@@ -61,8 +67,10 @@ class Counts:
         for known, operators, is_source in (
             (self._counts, _COUNTING, is_integer and node.op_type != "MatMul"),
             (self._sums, _SUMMING, node.op_type != "CumSum"),
+            (self._elements, _SUMMING, node.op_type in ("MatMul", "Einsum")),
         ):
-            found = sizes if is_source else frozenset()
+            made = frozenset(self._of_all_elements(node)) if is_source and known is self._elements else sizes
+            found = made if is_source else frozenset[int]()
             if node.op_type in operators:
                 found = found.union(*(known.get(name, frozenset()) for name in read))
             if found:
@@ -76,13 +84,19 @@ class Counts:
         if node.op_type == "CumSum":
             given = self.walk.array(node.input[1])
             over = range(len(axes)) if given is None else [int(given.ravel()[0]) % len(axes)]
-        elif node.op_type == "ReduceSum":
+        elif node.op_type in _REDUCING:
             listed = next((list(a.ints) for a in node.attribute if a.name == "axes"), None)
             given = self.walk.array(node.input[1]) if len(node.input) > 1 and node.input[1] else None
             numbers = listed if given is None else given.ravel().tolist()
             over = range(len(axes)) if numbers is None else [int(axis) % len(axes) for axis in numbers]
         elif node.op_type == "MatMul":
             over = [len(axes) - 1]
+        elif node.op_type in ("GlobalAveragePool", "GlobalLpPool"):
+            over = range(2, len(axes))
+        elif node.op_type in ("Softmax", "LogSoftmax", "LpNormalization"):
+            over = [next((a.i for a in node.attribute if a.name == "axis"), -1) % len(axes)]
+        elif node.op_type == "Einsum":
+            over = self._contracted(node, len(axes))
         else:
             return
         held = [axes[axis] for axis in over]
@@ -91,6 +105,27 @@ class Counts:
             for dim in (*factors, product(factors)):
                 if dim == product(factors) or self._has_length((dim,)):
                     yield from (size for size in values_of([dim], self.walk.samples.old) if size is not None)
+
+    def _contracted(self, node: NodeProto, rank: int) -> list[int]:
+        """The axes of the first operand of an Einsum that the result does not have."""
+        equation = next((a.s.decode() for a in node.attribute if a.name == "equation"), "").replace(" ", "")
+        operands, arrow, result = equation.partition("->")
+        first = operands.split(",")[0]
+        if not arrow or "." in equation or len(first) != rank:
+            return list(range(rank))
+        return [axis for axis, label in enumerate(first) if label not in result]
+
+    def _of_all_elements(self, node: NodeProto) -> Iterator[int]:
+        """The numbers of elements that a mean over positions and other axes divides by, such as `channels*height`."""
+        for size in self._summed(node):
+            others = {1}
+            for name in node.input:
+                fact = self.walk.environment.values.get(name)
+                for dim in (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ():
+                    old = next(values_of([dim], self.walk.samples.old))
+                    if old is not None and 1 < old != size and len(others) < _MOST_PRODUCTS:
+                        others |= {old * each for each in others}
+            yield from (size * other for other in others - {1})
 
     def _has_length(self, factors: Factors) -> bool:
         lengths = {name: size for name, size in self.walk.freed.items() if name not in self.walk.row_symbols}
@@ -103,14 +138,20 @@ class Counts:
         if node.domain not in ("", "ai.onnx"):
             return self._problem_of_lengths(node)
         for position, name in enumerate(node.input):
-            others = [self._numbers(other) for at, other in enumerate(node.input) if at != position]
-            constants = [abs(float(each)) for other in others if other is not None for each in other.ravel()]
+            others = [self._number(other) for at, other in enumerate(node.input) if at != position]
+            constants = [abs(each) for each in others if each is not None]
             scaled = self._sums.get(name) or self._counts.get(name)
             if scaled and node.op_type in _SCALING:
-                told = {number for size in scaled for number in (size, size - 1) if number > 1}
-                found = next((each for each in constants if _tells(each, told)), None)
+                found = next((each for each in constants if any(_tells(each, size) for size in scaled)), None)
+                of_all = [float(number) for size in self._elements.get(name, ()) for number in (size, 1 / size)]
+                found = next((each for each in constants if is_one_of(each, of_all)), None) if found is None else found
                 if found is not None:
-                    return f"scales a sum over {max(told)} positions by {found:g}, which may follow their number"
+                    return f"scales a sum over {max(scaled)} positions by {found:g}, which may follow their number"
+            if scaled and node.op_type in _SHIFTING:
+                logarithms = [float(np.log(size)) for size in scaled if size > 1]
+                found = next((each for each in constants if is_one_of(each, logarithms)), None)
+                if found is not None:
+                    return f"adds {found:g} to a sum over {max(scaled)} positions, which may follow their number"
             if name in self._counts and node.op_type in _COMPARING:
                 largest = max(self._counts[name])
                 for each in constants:
@@ -135,13 +176,14 @@ class Counts:
                 return f"reads {array.ravel()[0]} positions, which may be the old size of {', '.join(lengths)}"
         return ""
 
-    def _numbers(self, name: str) -> Array | None:
-        """A constant of few numbers, which are compared with each count."""
-        array = self.walk.array(name) if name else None
-        return array if array is not None and array.size == 1 and array.dtype.kind in "iuf" else None
+    def _number(self, name: str) -> float | None:
+        """The one number that a constant holds, which is compared with each count."""
+        return number_of(self.walk.array(name)) if name else None
 
 
-def _tells(number: float, sizes: set[int]) -> bool:
-    """Whether a number is a size, its root, or the reciprocal of one of them."""
-    told = [part for size in sizes for part in (size, 1 / size, np.sqrt(size), 1 / np.sqrt(size))]
-    return bool(np.isfinite(number) and np.isclose(number, told, rtol=1e-6, atol=0).any())
+def _tells(number: float, size: int) -> bool:
+    """Whether a number is made of a size, as the factors of a mean and of a variance are."""
+    told = [*numbers_of(size), 2 / size]
+    if size > 2:
+        told += [*numbers_of(size - 1), size / (size - 1), (size - 1) / size, float(np.sqrt(size / (size - 1)))]
+    return size > 1 and is_one_of(number, (each for each in told if each != 1))

@@ -34,6 +34,7 @@ from gather_infer.unfreezing.counterpart import Counterpart, counterpart
 from gather_infer.unfreezing.declared_types import declare, open_sizes, with_declared_types
 from gather_infer.unfreezing.function_calls import InlinedCalls, with_inlined_calls
 from gather_infer.unfreezing.other_places import has_same_elements
+from gather_infer.unfreezing.repeated_lengths import repeated_by_length
 from gather_infer.unfreezing.repeated_rows import RepeatedRow
 from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, requested
 from gather_infer.unfreezing.required_sizes import with_required_sizes
@@ -245,7 +246,8 @@ def _followed(
         if walks[0].leaves_out_sizes and not divides_patches and walks[0].unknown.fault is None:
             divides_patches = True
             return follow(places, rows, fills_up_to_counts)
-        return walks[0], walks[0].unknown.fault or stage_of_one_window(walks[0])
+        blocked = walks[0].unknown.fault or stage_of_one_window(walks[0])
+        return walks[0], blocked or repeated_by_length(walks[0])
 
     trials = MAX_TRIALS
 
@@ -422,7 +424,8 @@ def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str], s
             if verdict.kind is not VerdictKind.PROVED:
                 continue
             label = f"node {now.access.node} ({now.access.op_type})"
-            if now.kind is VerdictKind.UNDECIDED:
+            is_open = now.kind is VerdictKind.UNDECIDED or any(isinstance(c.left, Elements) for c in now.conditions)
+            if is_open:
                 return Blocked(label, f"its index is not in bounds: {now.reason}")
             if any(samples.broken([relation]) for each in now.conditions if (relation := _relation(each)) is not None):
                 return Blocked(label, f"its index is in bounds for {now.condition} alone: {now.reason}")

@@ -11,7 +11,6 @@ from onnx import NodeProto, TensorProto, numpy_helper
 from gather_infer.inference.environment import Environment
 from gather_infer.inference.interpreter import Interpreter
 from gather_infer.inference.proto.tensors import from_tensor
-from gather_infer.symbolic import Expr
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.visible_values import VisibleValues
 
@@ -86,6 +85,6 @@ class NewValues(Interpreter):
         fact = self.environment.values.get(name)
         if isinstance(fact, SymbolicTensor) and fact.values is not None and fact.dtype is not None:
             flat = fact.values.ravel().tolist()
-            if all(not isinstance(each, Expr) and each is not None for each in flat):
+            if all(isinstance(each, (bool, int, float)) for each in flat):
                 return np.array(flat, fact.dtype.dtype).reshape(fact.values.shape)
         return None

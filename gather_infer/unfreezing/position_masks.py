@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from gather_infer.symbolic import Dim
+from gather_infer.unfreezing.tables import values_tell
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -47,6 +48,8 @@ def position_mask(walk: UnfreezingWalk, array: Array, dims: Mapping[int, Dim]) -
     values = [each[0] for each in steps]
     changes = [at for at in range(1, len(values)) if values[at] != values[at - 1]]
     if len(changes) not in (1, 2) or (len(changes) == 2 and values[0] != values[-1]):
+        return None
+    if array.dtype.kind in "iuf" and any(values_tell(np.stack(values), array.shape[at]) for at in (low, high)):
         return None
     row, column = _numbers(walk, array.ndim, low, dims[low]), _numbers(walk, array.ndim, high, dims[high])
     limits = [at - (array.shape[low] - 1) for at in changes]

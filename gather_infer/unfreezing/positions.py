@@ -16,6 +16,7 @@ from onnx import NodeProto
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free, whole
+from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
@@ -118,9 +119,19 @@ class PositionFacts:
         if held is None or place is None or not self._is_free(held[place:]):
             return node
         if place == 0:
+            if node.op_type == "Div" and not self._is_whole(node):
+                raise Blocked(self.walk.label(node), f"divides positions by {number}, which may follow their number")
             self.walk.limit_lengths()
             return node
         return self.walk.with_inputs(node, {1: self._size(held[place:], node.input[0])})
+
+    def _is_whole(self, node: NodeProto) -> bool:
+        """Whether a division has whole results: of integers, or rounded down by each node that reads it."""
+        fact = self.walk.environment.values.get(node.input[0])
+        if isinstance(fact, SymbolicTensor) and fact.dtype is not None and fact.dtype.is_integer:
+            return True
+        readers = self.walk.readers.get(node.output[0], [])
+        return bool(readers) and all(reader.op_type in _ROUNDING for reader in readers)
 
     def _cut(self, held: Factors, number: int) -> int | None:
         """Where the innermost factors begin whose product was a number."""
@@ -285,6 +296,7 @@ class PositionFacts:
 
 
 _MAX_COLUMNS: Final = 16
+_ROUNDING: Final = frozenset({"Floor", "Cast", "Abs", "Sign"})
 
 Transfer = Callable[[PositionFacts, NodeProto], "list[Positions | None]"]
 _TRANSFERS: Final[dict[str, Transfer]] = {

@@ -290,7 +290,7 @@ def _sliding_index(walk: UnfreezingWalk, array: Array, each: _Addressed) -> str 
         found = []
         for axis in range(array.ndim):
             first = np.take(array, [0], axis)
-            if array.shape[axis] == size and first.min() == 0 and first.max() == width:
+            if array.shape[axis] == size and np.array_equal(first.ravel(), np.arange(width + 1)):
                 step = walk.rows.progression(array, axis)
                 if step is not None and (step == 1).all():
                     found.append((first, step, axis))

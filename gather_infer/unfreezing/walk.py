@@ -31,6 +31,7 @@ from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
 from gather_infer.unfreezing.axis_factors import AxisFactors, WindowSize, dim_of, is_free
 from gather_infer.unfreezing.bodies import Bodies
+from gather_infer.unfreezing.coinciding_numbers import problem_of_numbers, reads_length
 from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
 from gather_infer.unfreezing.constant_rows import ConstantRows
 from gather_infer.unfreezing.counterpart import Counterpart
@@ -117,6 +118,7 @@ class UnfreezingWalk(FactoredValues):
         self.candidates: list[RepeatedRow] = []
         self.use_names(names)
         self._emitted: dict[bytes, str] = {}
+        self._is_emitting = False
         self._position = 0
         self._producers: dict[str, NodeProto] = {}
         self._labels: list[str] = []
@@ -193,6 +195,8 @@ class UnfreezingWalk(FactoredValues):
             node = with_explained_paddings(self, self._with_explained_constants(node, self.counterpart))
         node = self._with_repeated_rows(node)
         is_kept = node is original and node.op_type != "Constant" and not self._depends(node)
+        if is_kept and reads_length(self, node):
+            raise Blocked(self.label(node), "reads numbers that may be the length, or positions after it")
         if is_kept and self.path.steps:
             self._labels.append(node.name or node.op_type)
             self.visit(node, len(self._labels) - 1, self.graph, final=True)  # its facts may hold for one iteration
@@ -345,6 +349,8 @@ class UnfreezingWalk(FactoredValues):
         problem = self._inner_problem(node, mark) or problem_of_unknown_shape(self, node) if self._depends(node) else ""
         problem = problem or self.bodies.iterations.problem(node)
         problem = problem or problem_of_window(self, node) or problem_of_pad(self, node) or self.counts.problem(node)
+        if not problem and not self._is_emitting and self._depends(node):
+            problem = problem_of_numbers(self, node)
         if problem:
             return problem
         for name in filter(None, node.output):
@@ -423,7 +429,9 @@ class UnfreezingWalk(FactoredValues):
             return self._emitted[key]
         node.name = name = self.fresh(op_type.lower())
         node.output.append(name)
+        self._is_emitting = True
         problem = self.attempt(node)
+        self._is_emitting = False
         if problem:
             raise Blocked(self.label(node), problem)
         self._producers[name] = node

@@ -40,19 +40,19 @@ CASES = {
         most=3,
     ),
     "integers that count by 3 from 5": Case(
-        "(int64[1,3] x) => (int64[1,3] y) <int64[1,3] p = {5,8,11}> { y = Add(x, p) }",
+        "(int64[1,4] x) => (int64[1,4] y) <int64[1,4] p = {5,8,11,14}> { y = Add(x, p) }",
         "(int64[1,seq] x) => (int64[1,seq] y) <int64 z = {0}, int64 o = {1}, int64 three = {3}, int64 five = {5}> "
         "{ n = Shape<start=1>(x) l = Squeeze(n) r = Range(z, l, o) m = Mul(r, three) p = Add(m, five) y = Add(x, p) }",
         SEQ,
     ),
-    "a mask that is no comparison of two positions": Case(
-        "(float[1,3,3] x) => (float[1,3,3] y) <bool[1,3,3] m = {1,0,0,1,0,0,1,1,1}, float z = {-9}> "
-        "{ y = Where(m, x, z) }",
-        "(float[1,seq,seq] x) => (float[1,seq,seq] y) <bool[1,3,3] m = {1,0,0,1,0,0,1,1,1}, float z = {-9}, "
-        "int64[2] b = {0,0}, int64[2] a = {1,2}> "
+    "a mask of every second distance": Case(
+        "(float[1,5,5] x) => (float[1,5,5] y) <bool[1,5,5] m = "
+        "{1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1}, float z = {-9}> { y = Where(m, x, z) }",
+        "(float[1,seq,seq] x) => (float[1,seq,seq] y) <bool[1,5,5] m = "
+        "{1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1,0,1}, float z = {-9}, int64[2] b = {0,0}, int64[2] a = {1,2}> "
         "{ n = Shape<start=1>(x) c = Slice(m, b, n, a) y = Where(c, x, z) }",
         SQUARE,
-        most=3,
+        most=5,
     ),
     "a mask of later positions": Case(
         "(float[1,3,3] x) => (float[1,3,3] y) <bool[1,3,3] m = {0,1,1,0,0,1,0,0,0}, float z = {-9}> "

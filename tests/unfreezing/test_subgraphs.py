@@ -332,7 +332,7 @@ REFUSED = {
         "(float[1,3] x) => (float[1,3] y) <bool t = {1}, int64 k = {2}> { y = Loop(, t, x) <"
         "body = b (int64 i, bool c, float[1,3] g) => (bool d, float[1,3] o) { d = Less(i, k) o = Neg(g) }> }",
         SEQ,
-        "runs 3 times, which may depend on seq",
+        "reads the number 2, which may follow the length",
     ),
     "an index in a branch": (
         "(float[2,3] x, bool c) => (float[2,1] y) <int64[1] i = {2}, int64[1] z = {0}> { y = If(c) <"
