@@ -25,7 +25,10 @@ _SCALING: Final = frozenset({"Mul", "Div", "Pow"})
 _ARITHMETIC: Final = _SCALING | {"Add", "Sub", "Mod", "Min", "Max", "Clip", "Less", "LessOrEqual", "Greater",
                                  "GreaterOrEqual", "Equal"}  # fmt: skip
 _SMALLEST: Final = 5
-"""Of floats: 2, 3 and 4, their roots and their reciprocals are numbers of most networks."""
+_USUAL: Final = tuple(
+    number**power for number in (2, 3, 4, 127.5, 128, 255) for power in ((1, -1, 0.5, -0.5) if number <= 4 else (1, -1))
+)
+"""Floats of most networks, such as the 0.5 of a GELU and the 255 of pixels, also where a size gives them, too."""
 SMALLEST_INTEGER: Final = 3
 _SMALLEST_BY_ONE: Final = 16
 """Of the last position as a float: 6 is that of 7, and a number of activations."""
@@ -102,9 +105,22 @@ def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, sizes: Collect
     large = [size for size in sizes if size >= _SMALLEST_OF_SEVERAL]
     told_floats += [one / other for one in large for other in large if one != other]
     for number in numbers:
-        if told_floats and is_one_of(number, told_floats):
+        is_usual = is_one_of(number, _USUAL) or is_one_of(number, _numbers_of_features(walk, node))
+        if told_floats and is_one_of(number, told_floats) and not is_usual:
             return f"reads the number {number:g}, which may follow the length"
     return ""
+
+
+def _numbers_of_features(walk: UnfreezingWalk, node: NodeProto) -> list[float]:
+    """Numbers that scale the products of features: roots of the sizes that stay, of the data and of a MatMul beside."""
+    if node.op_type not in ("Mul", "Div"):
+        return []
+    beside = [producer for name in node.input if (producer := walk.producer(name)) is not None]
+    names = [*node.input, *(name for each in beside if each.op_type == "MatMul" for name in each.input)]
+    facts = [walk.environment.values.get(name) for name in names if name]
+    shapes = [fact.shape or () for fact in facts if isinstance(fact, SymbolicTensor)]
+    sizes = {dim for shape in shapes for dim in shape if isinstance(dim, int) and dim > 1}
+    return [size**power for size in sizes for power in (0.5, -0.5, 0.25, -0.25)]
 
 
 def reads_length(walk: UnfreezingWalk, node: NodeProto) -> bool:

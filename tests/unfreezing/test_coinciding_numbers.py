@@ -208,6 +208,28 @@ KEPT = {
         "(float[2,seq] x) => (y) <float h = {0.5}, float r = {2}> { m = Mul(x, h) y = Div(m, r) }",
         SEQ,
     ),
+    "scores of as many features as positions": Case(
+        "(float[2,7,7] x) => (y) <float l = {0.3779644730}> { t = Transpose<perm=[0,2,1]>(x) s = MatMul(x, t) "
+        "y = Mul(s, l) }",
+        "(float[2,seq,7] x) => (y) <float l = {0.3779644730}> { t = Transpose<perm=[0,2,1]>(x) s = MatMul(x, t) "
+        "y = Mul(s, l) }",
+        SEQ,
+    ),
+    "features that are scaled before a product": Case(
+        "(float[2,7,7] x) => (y) <float l = {0.3779644730}> { y = Mul(x, l) }",
+        "(float[2,seq,7] x) => (y) <float l = {0.3779644730}> { y = Mul(x, l) }",
+        SEQ,
+    ),
+    "half of each element, which is the aspect of the image, too": Case(
+        "(float[1,1,16,32] x) => (y) <float h = {0.5}> { y = Mul(x, h) }",
+        "(float[1,1,height,32] x) => (y) <float h = {0.5}> { y = Mul(x, h) }",
+        ("x.2=height",),
+    ),
+    "pixels by the largest one, which is the last position, too": Case(
+        "(float[1,1,2,256] x) => (y) <float n = {255}> { y = Div(x, n) }",
+        "(float[1,1,2,width] x) => (y) <float n = {255}> { y = Div(x, n) }",
+        ("x.3=width",),
+    ),
     "pairs of positions, beside the other one": Case(
         "(float[2,4,3] x) => (y) <int64[4] s = {2,4,4,3}, int64[1] u = {2}, int64[1] v = {1}> { a = Unsqueeze(x, u) "
         "b = Expand(a, s) c = Unsqueeze(x, v) d = Expand(c, s) y = Concat<axis=3>(b, d) }",

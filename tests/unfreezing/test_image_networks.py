@@ -245,7 +245,7 @@ def two_stages(height: int, width: int) -> ModelProto:
             tokens = net("Reshape", net("Transpose", value, perm=[0, 2, 3, 1]), ints(1, rows * columns, 2))
         scores = net("MatMul", tokens, net("Transpose", tokens, perm=[0, 2, 1]))
         if not stage:
-            scores = net("Add", scores, np.arange(16, dtype=np.float32).reshape(1, 4, 4) / 8)
+            scores = net("Add", scores, np.arange(16, dtype=np.float32).reshape(1, 4, 4) / 10)
         value = net("MatMul", net("Softmax", scores, axis=-1), tokens)
         value = net("Reshape", value, ints(1, rows // 2, columns // 2, 2, 2, 2))
         value = net("Reshape", net("Transpose", value, perm=[0, 5, 1, 3, 2, 4]), ints(1, 2, rows, columns))

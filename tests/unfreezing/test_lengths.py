@@ -188,8 +188,8 @@ CASES = {
         sizes=(),
     ),
     "the largest of each row, written to rows of as many": Case(
-        "(float[1,3,3] x) => (float[1,3,3] y) <int64[1] k = {2}, float[1,3,3] o = {0,0,0,0,0,0,0,0,0}, "
-        "float[1,3,2] u = {1,1,1,1,1,1}> "
+        f"(float[1,7,7] x) => (float[1,7,7] y) <int64[1] k = {{2}}, float[1,7,7] o = {{{', '.join('0' * 49)}}}, "
+        f"float[1,7,2] u = {{{', '.join('1' * 14)}}}> "
         "{ v, i = TopK(x, k) m = ScatterElements<axis=-1>(o, i, u) y = Mul(m, x) }",
         "(float[1,seq,seq] x) => (float[1,seq,seq] y) <int64[1] k = {2}> "
         "{ v, i = TopK(x, k) n = Shape(x) e = Shape(i) o = ConstantOfShape(n) "
@@ -410,7 +410,7 @@ REFUSED = {
     "positions that wrap around at the length": (
         "(float[1,5] x, int64[2] z) => (float[1,2] y) <int64 k = {5}> { i = Mod(z, k) y = Gather<axis=1>(x, i) }",
         SEQ,
-        "node Gather#1 (Gather): its index is in bounds for seq >= 5 alone",
+        "reads the number 5, which may follow the length",
     ),
     "positions of a table that is as long": (
         "(float[1,5] x, float[4,5] z) => (float[1,4] y) { i = ArgMax<axis=1, keepdims=0>(z) y = Gather<axis=1>(x, i) }",
