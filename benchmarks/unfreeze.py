@@ -190,6 +190,7 @@ def examine(
         dims = dims_of(spec, symbols, sizes, inputs)
         if not dims:
             return {"verdict": "no such symbol"}
+        lengths = [symbol for symbol in symbols if symbol != "batch"]
         result, at_second = None, ""
         for second in [None] if like is None else like_sizes(spec, symbols, sizes, like):
             if second is not None:
@@ -198,7 +199,7 @@ def examine(
                 if why:
                     continue
             try:
-                result = unfreeze(frozen, dims, like=None if second is None else other)
+                result = unfreeze(frozen, dims, lengths=lengths, like=None if second is None else other)
             except gather_infer.GatherInferError as error:
                 why = f"{at_second}{type(error).__name__}: {error}"
                 continue

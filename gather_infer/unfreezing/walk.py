@@ -50,7 +50,13 @@ from gather_infer.unfreezing.unknown_shapes import problem_of_unknown_shape
 from gather_infer.unfreezing.unknown_sizes import UnknownSizes
 from gather_infer.unfreezing.visible_values import stacked
 from gather_infer.unfreezing.window_paddings import with_window_paddings
-from gather_infer.unfreezing.windows import has_kernel_of_weights, problem_of_pad, problem_of_resize, problem_of_window
+from gather_infer.unfreezing.windows import (
+    has_kernel_of_weights,
+    problem_of_pad,
+    problem_of_resize,
+    problem_of_window,
+    sizes_of_images,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -131,6 +137,7 @@ class UnfreezingWalk(FactoredValues):
         if not environment.path.steps:
             self.main = environment
             self.enter_graph(environment)
+            self.image_symbols |= sizes_of_images(self)
             self.walk_nodes(nodes, {})
         elif not self.bodies.interpret(nodes, environment):
             super().interpret_nodes(nodes, environment, start)

@@ -34,6 +34,21 @@ class SlidingWindows(NamedTuple):
     stride: int
 
 
+def sizes_of_images(walk: UnfreezingWalk) -> set[str]:
+    """The lengths along both axes of an input of images: floats `[batch, channels, height, width]`."""
+    found: set[str] = set()
+    for value in walk.model.proto.graph.input:
+        fact = walk.environment.values.get(value.name)
+        if not isinstance(fact, SymbolicTensor) or not fact.shape or len(fact.shape) != _IMAGE_RANK:
+            continue
+        is_image = fact.dtype is not None and fact.dtype.is_float and fact.shape[1] != 1  # a mask has no channels
+        symbols = [dim.symbols & walk.freed.keys() - walk.row_symbols if isinstance(dim, Expr) else set()
+                   for dim in fact.shape[_FIRST:]]  # fmt: skip
+        if is_image and all(symbols):
+            found.update(*symbols)
+    return found
+
+
 def windows_of(walk: UnfreezingWalk, node: NodeProto, axis: int) -> list[SlidingWindows]:
     """The windows that a node slides over an axis of its data; for a Pad, those of the nodes that read it."""
     if node.domain not in ("", "ai.onnx"):

@@ -305,6 +305,8 @@ FAULTS: Final = tuple(
         ("window_masks", " or not _is_of_shifted_windows(ends, axes):", ":", "any table whose last windows differ is a mask"),
         ("window_masks", "    others = walk.emit(\"Sub\", [walk.sizes.of_dim(dim), walk.constant(np.array([2], np.int64))])\n    zeros = walk.emit(\"ConstantOfShape\", [others], value=numpy_helper.from_array(np.array([0], np.int64)))\n    return walk.emit(\"Concat\", [zeros, walk.constant(np.array([0, 1], np.int64))], axis=0)\n", "    others = walk.emit(\"Sub\", [walk.sizes.of_dim(dim), walk.constant(np.array([1], np.int64))])\n    zeros = walk.emit(\"ConstantOfShape\", [others], value=numpy_helper.from_array(np.array([0], np.int64)))\n    return walk.emit(\"Concat\", [zeros, walk.constant(np.array([1], np.int64))], axis=0)\n", "one window is shifted"),
         ("window_masks", "        if len(images) > 1 and not is_cut and", "        if len(images) > 9 and not is_cut and", "a later image of one window has no others"),
+        ("windows", " and fact.shape[1] != 1  # a mask has no channels", "", "a mask of two lengths is an image"),
+        ("windows", "        if is_image and all(symbols):\n", "        if is_image and any(symbols):\n", "one length makes an image"),
         # windows that an image is filled up to
         ("window_paddings", "if -size % number != after or", "if", "any padding fills up to windows"),
         ("window_paddings", " or count * window != size + after:", ":", "windows of another axis tell"),

@@ -255,6 +255,18 @@ def two_stages(height: int, width: int) -> ModelProto:
     return net.model()
 
 
+def squeezed(height: int, width: int, *, mixes: bool = True, channels: int = 2) -> ModelProto:
+    """An image whose squares of 2 by 2 become channels before anything else; if `mixes`, a Conv mixes these."""
+    net, mixed = Network(height, width, channels), 4 * channels
+    value = net("Reshape", "x", ints(1, channels, height // 2, 2, width // 2, 2))
+    value = net("Reshape", net("Transpose", value, perm=[0, 1, 3, 5, 2, 4]), ints(1, mixed, height // 2, width // 2))
+    if mixes:
+        net("Conv", value, np.arange(mixed**2, dtype=np.float32).reshape(mixed, mixed, 1, 1) / 10)
+    else:
+        net("ReduceMean", value, ints(1))
+    return net.model()
+
+
 class Case(NamedTuple):
     """A network, the sizes of its files, and those at which it is run.
 
@@ -294,6 +306,9 @@ CASES = {
     ),
     "shifted windows of 4": Case(
         windows, {"shift": 2, "window": 4}, ((24, 32),), ((24, 32), (16, 16), (32, 24), (40, 16)), ((8, 16), (24, 28))
+    ),
+    "squares that become channels": Case(
+        squeezed, {}, ((12, 20),), ((12, 20), (20, 12), (8, 8), (2, 4), (26, 22)), ((13, 20), (12, 7))
     ),
     "a number of windows": Case(grid_attention, {}, ((12, 20),), ((12, 20), (8, 6), (2, 4), (26, 22)), ((13, 20),)),
     "a stride with the padding SAME": Case(
@@ -371,6 +386,8 @@ REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, 
     ),
     "a mask of last windows without a shift": (windows, {"hides_end": True}, ((12, 20),), "node v7 (Add): requires"),
     "such a mask at two sizes": (windows, {"hides_end": True}, ((12, 20), (16, 32)), "which no rule explains"),
+    "squares of two lengths without channels": (squeezed, {"channels": 1}, ((12, 20),), "requires height*width == 240"),
+    "squares that nothing counts": (squeezed, {"mixes": False}, ((12, 20),), "can hold a size of 1"),
     "a Conv that fills": (filled, {}, ((9, 14),), "may fill"),
     "fills up to 4 or to 8": (filled, {"multiple": 4}, ((13, 14), (15, 16)), "multiples of 4 and"),
     "coordinates in steps of the size at odd sizes": (coordinates, {"divides": True}, ((13, 22),), "requires"),
@@ -405,6 +422,11 @@ def test_what_the_files_do_not_tell_is_refused(name: str) -> None:
     files = [build(*size, **options) for size in sizes]
     result = unfreeze(files[0], IMAGE, like=files[1] if len(files) > 1 else None)
     assert result.refused and reason in result.why_refused, result.why_refused
+
+
+def test_one_length_makes_no_image() -> None:
+    """It may be one of positions, which no file cuts into squares."""
+    assert "requires height == 12" in unfreeze(squeezed(12, 20), IMAGE[:1]).why_refused
 
 
 def test_a_padding_in_one_of_two_files() -> None:
