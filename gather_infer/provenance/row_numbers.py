@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from gather_infer.provenance.algebra import quotient
 from gather_infer.provenance.axis_labels import AxisLabels, Role, broadcast_labels, elementwise_labels
@@ -12,6 +14,9 @@ from gather_infer.provenance.row_step import RowStep
 from gather_infer.provenance.states import Kind, RowNumber, Rows, RowsLost, State
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType
+
+MAX_COLUMNS: Final = 16
+"""Maximal size of a last axis whose indices carry numbers of their own: components of index tuples."""
 
 
 @transfer("Cast")
@@ -30,17 +35,35 @@ def arithmetic(step: RowStep) -> list[State]:
         return labelled(step)
     if step.result(0).dtype not in (DType.INT32, DType.INT64):
         raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
-    a, b = step.number_of(0), step.number_of(1)
+    try:
+        return [_combined(step, labels, _computed(step, step.number_of(0), step.number_of(1)))]
+    except RowsLost:
+        width = step.result_shape()[-1] if step.result_shape() else None
+        if not isinstance(width, int) or not 1 < width <= MAX_COLUMNS:
+            raise
+        operands = ([step.number_in_column(index, column, width) for index in (0, 1)] for column in range(width))
+        return [_in_columns(step, labels, [_computed(step, a, b) for a, b in operands])]
+
+
+def _computed(step: RowStep, a: RowNumber, b: RowNumber) -> RowNumber:
     match step.op_type:
         case "Add":
-            number = RowNumber(a.coefficient + b.coefficient, _sum(a.lo, b.lo), _sum(a.hi, b.hi))
+            return RowNumber(a.coefficient + b.coefficient, _sum(a.lo, b.lo), _sum(a.hi, b.hi))
         case "Sub":
-            number = RowNumber(a.coefficient - b.coefficient, _difference(a.lo, b.hi), _difference(a.hi, b.lo))
+            return RowNumber(a.coefficient - b.coefficient, _difference(a.lo, b.hi), _difference(a.hi, b.lo))
         case "Mul":
-            number = _scaled(step, a, b) if b.coefficient == 0 else _scaled(step, b, a)
+            return _scaled(step, a, b) if b.coefficient == 0 else _scaled(step, b, a)
         case _:
-            number = _divided(step, a, b)
-    return [_combined(step, labels, number)]
+            return _divided(step, a, b)
+
+
+def _in_columns(step: RowStep, labels: AxisLabels, numbers: Sequence[RowNumber]) -> Rows:
+    """The elementwise result with a number for each index of the last axis, as for `row*(1, 0) + (0, position)`."""
+    found = _combined(step, labels, numbers[0])
+    if found.digit is None or found.digit.axis == len(step.result_shape()) - 1:
+        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+    columns = tuple(number if number.coefficient != 0 else None for number in numbers)
+    return found.with_(number=None, columns=columns if any(columns) else None)
 
 
 def _sum(a: Dim | None, b: Dim | None) -> Dim | None:

@@ -179,10 +179,30 @@ class RowStep(NodeFacts):
         element = known.only_integer
         if element is not None:
             return RowNumber(0, element, element)
-        if known.values is not None and known.values.size and all(type(e) is int for e in known.values.flat):
-            return RowNumber(0, min(known.values.flat), max(known.values.flat))
+        found = None if known.values is None else _between(known.values.ravel().tolist())
         bounds = known.value_range
-        return RowNumber(0) if bounds is None else RowNumber(0, bounds.lo, bounds.hi)
+        return found or (RowNumber(0) if bounds is None else RowNumber(0, bounds.lo, bounds.hi))
+
+    def number_in_column(self, index: int, column: int, width: int) -> RowNumber:
+        """As `number_of`, of the elements with one index of the last axis, which has `width`.
+
+        Raises RowsLost if the last axis of the input is neither that one nor of size 1.
+        """
+        state, values, shape = self.rows(index), self.fact(index).values, self.input_shape(index)
+        if not shape or shape[-1] == 1:
+            return self.number_of(index)
+        if shape[-1] != width:
+            raise self.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+        if state.columns is not None:
+            return state.columns[column] or RowNumber(0)
+        found = None if state.number is not None or values is None else _between(values[..., column].ravel().tolist())
+        return found or self.number_of(index)
+
+
+def _between(elements: Sequence[object]) -> RowNumber | None:
+    """Integers that carry no row number; None if there are none, or if one is not known."""
+    integers = [element for element in elements if type(element) is int]
+    return RowNumber(0, min(integers), max(integers)) if integers and len(integers) == len(elements) else None
 
 
 def is_constant(element: object, batch: RowBatch) -> bool:

@@ -74,6 +74,7 @@ FAULTS = {
     "numbers as floats": ("row_numbers", "    if step.rows(0).has_numbers and step.result(0).dtype not in (DType.INT32, DType.INT64):\n", "    if False:\n"),
     "a product with any number": ("row_numbers", "    if not is_single or value is None or known_le(least, value, step.batch.scope) is not True:\n", "    if value is None:\n"),
     "a product with a negative number": ("row_numbers", "or known_le(least, value, step.batch.scope) is not True:", ":"),
+    "components without an offset": ("row_numbers", "[_computed(step, a, b) for a, b in operands]", "[_computed(step, a, b._replace(lo=0, hi=0) if step.op_type == 'Add' else b) for a, b in operands]"),
     "a quotient of any number": ("row_numbers", "    if part is None or not is_within(step, number, divisor):\n", "    if part is None:\n"),
     "a remainder of any coefficient": ("row_numbers", "    if part is None or not is_within(step, number, divisor):\n", "    if not is_within(step, number, divisor):\n"),
     "a difference has the bounds of a sum": ("row_numbers", "_difference(a.lo, b.hi), _difference(a.hi, b.lo)", "_difference(a.lo, b.lo), _difference(a.hi, b.hi)"),

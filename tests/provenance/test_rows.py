@@ -20,6 +20,7 @@ from tests.provenance.row_models import MIXED, OPEN, PROVED, model_text
 NO_PLACE = "the output has no axis of the size of the rows"
 SAME = "the drawn elements lead to the same branch or number of iterations"
 LEAVES = "its index may leave the axis"
+ONE_ROW = "its index is known to be in bounds for one row alone"
 UNSEEN = {
     # mixed, but no run shows it: why
     "If: a branch that mixes": SAME,
@@ -43,6 +44,7 @@ UNSEEN = {
     "ScatterND: merged rows, another stride": NO_PLACE,
     "number of a row: in 8 bits": LEAVES,
     "Where: an offset in the row or above": LEAVES,
+    "GatherND: tuples of which one has another row": ONE_ROW,
     "If: a branch that varies along a selected axis": SAME,
 }
 
