@@ -6,7 +6,7 @@ such a number follows the length, or is one of the network. The file does not te
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -62,7 +62,7 @@ def problem_of_numbers(walk: UnfreezingWalk, node: NodeProto) -> str:
     if not lengths or walk.counterpart is not None or node.domain not in ("", "ai.onnx"):
         return ""
     sources = [node, *_sources_of_index(walk, node)]
-    problems = (_problem_of_arithmetic(walk, each, lengths.values()) for each in sources)
+    problems = (_problem_of_arithmetic(walk, each, lengths) for each in sources)
     return next(filter(None, problems), "") or _problem_of_places(walk, node, lengths)
 
 
@@ -81,7 +81,8 @@ def _sources_of_index(walk: UnfreezingWalk, node: NodeProto) -> Iterator[NodePro
         seen |= new
 
 
-def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, sizes: Collection[int]) -> str:
+def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, lengths: Mapping[str, int]) -> str:
+    sizes = lengths.values()
     numbers = {float(a.f) for a in node.attribute if node.op_type == "Gemm" and a.name in ("alpha", "beta")}
     for at, name in enumerate(node.input if node.op_type in _ARITHMETIC else ()):
         array = walk.array(name) if name else None
@@ -95,12 +96,16 @@ def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, sizes: Collect
         if array is None or number is None:
             continue
         if array.dtype.kind == "f":
-            numbers.add(number)
+            numbers |= {number} if node.op_type in _SCALING else set()  # others are compared with sums and positions
         elif not _is_of_positions(walk, node, at):
             last = {size - 1 for size in sizes if size >= SMALLEST_INTEGER and node.op_type not in _SCALING}
             if abs(number) in last | {size for size in sizes if size >= SMALLEST_INTEGER}:
                 return f"reads the number {number:g}, which may follow the length"
-    told_floats = [each for size in sizes if size >= _SMALLEST for each in numbers_of(size)]
+    images = {size for name, size in lengths.items() if name in walk.image_symbols}  # no score is scaled by their roots
+    told_floats = [
+        each for size in sizes if size >= _SMALLEST
+        for each in ((size, 1 / size) if size in images else numbers_of(size))
+    ]  # fmt: skip
     told_floats += [each for size in sizes if size >= _SMALLEST_BY_ONE for each in _numbers_of_ends(size)]
     large = [size for size in sizes if size >= _SMALLEST_OF_SEVERAL]
     told_floats += [one / other for one in large for other in large if one != other]

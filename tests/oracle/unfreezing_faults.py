@@ -231,6 +231,7 @@ FAULTS: Final = tuple(
         ("coinciding_numbers", "    last = size - 1\n    return [last, 1 / last, last / 2, 2 / last, size / 2]", "    return []", "the last position as a float is a number"),
         ("coinciding_numbers", "        if array is not None and number is None:\n", "        if array is None:\n", "coordinates are scaled by numbers"),
         ("coinciding_numbers", " or (number_of(array) is None and _size_among(array, sizes) is not None)\n", "\n", "boxes are scaled by numbers"),
+        ("coinciding_numbers", "            numbers |= {number} if node.op_type in _SCALING else set()", "            numbers |= {number}", "bounds of elements refuse the model"),
         ("coinciding_numbers", "        is_usual = is_one_of(number, _USUAL) or is_one_of(number, _numbers_of_features(walk, node))", "        is_usual = is_one_of(number, _USUAL)", "roots of features refuse the model"),
         ("coinciding_numbers", "        is_usual = is_one_of(number, _USUAL) or is_one_of(", "        is_usual = is_one_of(", "pixels refuse the model"),
         ("coinciding_numbers", "    told_floats += [one / other for one in large for other in large if one != other]\n", "", "the aspect of an image is a number"),

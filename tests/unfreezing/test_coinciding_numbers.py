@@ -230,6 +230,11 @@ KEPT = {
         "(float[1,1,2,width] x) => (y) <float n = {255}> { y = Div(x, n) }",
         ("x.3=width",),
     ),
+    "elements that are clipped to a number": Case(
+        "(float[2,7] x) => (y) <float l = {-7}, float u = {7}> { y = Clip(x, l, u) }",
+        "(float[2,seq] x) => (y) <float l = {-7}, float u = {7}> { y = Clip(x, l, u) }",
+        SEQ,
+    ),
     "pairs of positions, beside the other one": Case(
         "(float[2,4,3] x) => (y) <int64[4] s = {2,4,4,3}, int64[1] u = {2}, int64[1] v = {1}> { a = Unsqueeze(x, u) "
         "b = Expand(a, s) c = Unsqueeze(x, v) d = Expand(c, s) y = Concat<axis=3>(b, d) }",
@@ -258,6 +263,13 @@ def test_a_number_that_may_be_the_length_refuses_the_model(name: str, tmp_path: 
 @pytest.mark.parametrize("name", KEPT)
 def test_other_numbers_stay(name: str) -> None:
     check_dynamic(KEPT[name])
+
+
+def test_the_root_of_a_size_of_an_image_is_a_number() -> None:
+    """Such as a stride, by which coordinates are scaled; scores are scaled by roots of numbers of positions."""
+    static = model("(float[1,2,64,48] x) => (y) <float s = {8}> { y = Mul(x, s) }")
+    assert not unfreeze(static, ["x.2=height", "x.3=width"]).refused
+    assert unfreeze(static, ["x.2=height"]).refused
 
 
 def test_a_number_of_rows_is_no_length() -> None:
