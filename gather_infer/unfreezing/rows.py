@@ -213,7 +213,7 @@ class _Check:
         old = self.freed[symbol]
         most = self.upper_bounds.get(symbol, max(64, old + 1))
         ran: list[int] = []
-        for size in dict.fromkeys((old, *(n for n in (1, 2, 3, 5, old + 1, 2 * old + 1) if n <= most))):
+        for size in dict.fromkeys((old, *(n for n in (1, 2, 3, 5, old + 1, 2 * old, 2 * old + 1) if n <= most))):
             for attempt in range(_ATTEMPTS):
                 drawn = self._drawn({symbol: size}, attempt)
                 if drawn is None:
