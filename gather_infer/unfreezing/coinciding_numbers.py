@@ -37,6 +37,10 @@ _MOST_OF_SEVERAL: Final = 16
 _MOST_POSITIONS: Final = 1 << 16
 
 
+_STRIDES: Final = (8.0, 16.0, 32.0, 64.0)
+"""Factors of coordinates in cells of a network over images. What makes them fractions of the image is a divisor."""
+
+
 def number_of(array: Array | None) -> float | None:
     """The one number that a constant holds, once or in each element; None if there are several, or none."""
     if array is None or not array.size or array.dtype.kind not in "iuf":
@@ -109,8 +113,9 @@ def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, lengths: Mappi
     told_floats += [each for size in sizes if size >= _SMALLEST_BY_ONE for each in _numbers_of_ends(size)]
     large = [size for size in sizes if size >= _SMALLEST_OF_SEVERAL]
     told_floats += [one / other for one in large for other in large if one != other]
+    usual = [*_USUAL, *_numbers_of_features(walk, node), *(_STRIDES if images and node.op_type == "Mul" else ())]
     for number in numbers:
-        is_usual = is_one_of(number, _USUAL) or is_one_of(number, _numbers_of_features(walk, node))
+        is_usual = is_one_of(number, usual)
         if told_floats and is_one_of(number, told_floats) and not is_usual:
             return f"reads the number {number:g}, which may follow the length"
     return ""

@@ -265,11 +265,15 @@ def test_other_numbers_stay(name: str) -> None:
     check_dynamic(KEPT[name])
 
 
-def test_the_root_of_a_size_of_an_image_is_a_number() -> None:
-    """Such as a stride, by which coordinates are scaled; scores are scaled by roots of numbers of positions."""
-    static = model("(float[1,2,64,48] x) => (y) <float s = {8}> { y = Mul(x, s) }")
-    assert not unfreeze(static, ["x.2=height", "x.3=width"]).refused
-    assert unfreeze(static, ["x.2=height"]).refused
+def test_a_stride_of_an_image_is_a_number() -> None:
+    """Coordinates are multiplied by it; by a size they are divided. Scores are scaled by roots of lengths."""
+    text = "(float[1,2,{0},48] x) => (y) <float s = {{{1}}}> {{ y = {2}(x, s) }}"
+    image = ["x.2=height", "x.3=width"]
+    for stride, size in ((8, 64), (32, 64), (32, 32)):
+        assert not unfreeze(model(text.format(size, stride, "Mul")), image).refused
+        assert unfreeze(model(text.format(size, stride, "Mul")), image[:1]).refused
+    assert unfreeze(model(text.format(32, 32, "Div")), image).refused
+    assert not unfreeze(model(text.format(81, 9, "Mul")), image).refused  # the root of the height
 
 
 def test_a_number_of_rows_is_no_length() -> None:
