@@ -8,6 +8,7 @@ right for one row, and has to get `row * stride` for more.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Set
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -87,7 +88,9 @@ def _as_reshape(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
     if not array.size or [tuple(sizes), tuple(target)] != shapes:
         return None
     rows, sizes = array.reshape(-1, array.shape[-1]), sizes[: array.shape[-1]]
-    every = np.stack(np.unravel_index(np.arange(np.prod(sizes)), sizes), -1)
+    if len(rows) != prod(sizes):
+        return None
+    every = np.stack(np.unravel_index(np.arange(len(rows)), sizes), -1)
     moved, count = (node.input[0], len(sizes)) if node.op_type == "GatherND" else (node.input[2], array.ndim - 1)
     addressed = walk.factors.get(moved, ())[:count]
     if not np.array_equal(rows, every) or not any(is_free(each, walk.freed) for axis in addressed for each in axis):

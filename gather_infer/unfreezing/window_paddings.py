@@ -39,12 +39,13 @@ def with_window_paddings(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     numbers, axes = paddings(walk, node)
     ends: list[Dim] = list(numbers[len(axes) :])
     filled: dict[Dim, tuple[Dim, int]] = {}
-    is_filled = False
     for at, axis in enumerate(axes):
         dim, size = (fact.shape or ())[axis], (was.shape or ())[axis]
         before, after = numbers[at], numbers[at + len(axes)]
         if not isinstance(dim, Expr) or not is_free(dim, walk.freed) or dim.symbols <= walk.row_symbols:
             continue
+        if before == after == 0:
+            continue  # the file does not tell where an axis that needs no padding is cut to its size
         cuts = _cuts(walk, node.output[0], axis)
         if not isinstance(size, int) or before or cuts is None or len(cuts) != 1:
             return node
@@ -54,8 +55,7 @@ def with_window_paddings(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             return node
         ends[at] = -dim % number
         filled[dim + ends[at]] = dim, number
-        is_filled |= after > 0
-    if not is_filled:
+    if not filled:
         return node
     walk.filled = {**filled, **walk.filled}  # what is filled up already keeps its image
     walk.leaves_out_sizes = True  # such a network may fill the image up to patches, too

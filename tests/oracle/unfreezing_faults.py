@@ -312,6 +312,7 @@ FAULTS: Final = tuple(
         ("windows", "        if is_image and all(symbols):\n", "        if is_image and any(symbols):\n", "one length makes an image"),
         # windows that an image is filled up to
         ("window_paddings", "if -size % number != after or", "if", "any padding fills up to windows"),
+        ("window_paddings", "        if before == after == 0:\n", "        if before < 0:\n", "an axis without a padding is filled up"),
         ("window_paddings", " or count * window != size + after:", ":", "windows of another axis tell"),
         ("window_paddings", "    walk.leaves_out_sizes = True", "    walk.leaves_out_sizes |= False", "patches are never filled"),
         ("window_paddings", "        if (filled, window) not in walk.divided:", "        if not walk.divided:", "any windows are the ones that are filled up to"),
