@@ -33,41 +33,41 @@ def _of_pairs(table: Array) -> str:
     return _refusal(table, "(float[2,7,4] x) => (y) { u = Transpose<perm=[0,2,1]>(x) s = MatMul(x, u) y = Mul(s, t) }")
 
 
-I = np.arange(SIZE)  # noqa: E741
-J = I[:, None]
+POSITIONS = np.arange(SIZE)
+J = POSITIONS[:, None]
 ONES = np.eye(SIZE)
 ROWS: dict[str, Array] = {
-    "the last position": I == SIZE - 1,
-    "all positions but the last one": SIZE - 1 > I,
-    "half of the positions": SIZE // 2 > I,
+    "the last position": POSITIONS == SIZE - 1,
+    "all positions but the last one": SIZE - 1 > POSITIONS,
+    "half of the positions": SIZE // 2 > POSITIONS,
     "from 0 to 10": np.linspace(0, 10, SIZE),
     "from 0.1 to 0.9": np.linspace(0.1, 0.9, SIZE),
-    "parts of a circle": I / SIZE * 2 * np.pi,
-    "three times a fraction": 3 * I / SIZE,
-    "weights of a mean": np.exp(I) / np.exp(I).sum(),
-    "positions times their number": I * SIZE,
+    "parts of a circle": POSITIONS / SIZE * 2 * np.pi,
+    "three times a fraction": 3 * POSITIONS / SIZE,
+    "weights of a mean": np.exp(POSITIONS) / np.exp(POSITIONS).sum(),
+    "positions times their number": POSITIONS * SIZE,
 }
 PAIRS: dict[str, Array] = {
     "a centering matrix": ONES - 1 / SIZE,
     "a mean of the others": (1 - ONES) / (SIZE - 1),
     "the reverse order": ONES[::-1],
     "the next position, around the end": np.roll(ONES, 1, 1),
-    "distances around the end": np.minimum(abs(J - I), SIZE - abs(J - I)),
+    "distances around the end": np.minimum(abs(J - POSITIONS), SIZE - abs(J - POSITIONS)),
     "a chain with two ends": np.diag(np.r_[1, [2] * (SIZE - 2), 1]) - np.eye(SIZE, k=1) - np.eye(SIZE, k=-1),
-    "a mask with the last position": (J >= I) | (SIZE - 1 == I),
-    "two halves": (SIZE // 2 > J) == (SIZE // 2 > I),
-    "distances as fractions": abs(J - I) / SIZE,
-    "the length less the distance": SIZE - abs(J - I),
-    "numbers of pairs": J * SIZE + I,
-    "distances that are not negative": J - I + SIZE - 1,
+    "a mask with the last position": (J >= POSITIONS) | (SIZE - 1 == POSITIONS),
+    "two halves": (SIZE // 2 > J) == (SIZE // 2 > POSITIONS),
+    "distances as fractions": abs(J - POSITIONS) / SIZE,
+    "the length less the distance": SIZE - abs(J - POSITIONS),
+    "numbers of pairs": J * SIZE + POSITIONS,
+    "distances that are not negative": J - POSITIONS + SIZE - 1,
 }
 CUT: dict[str, tuple[Callable[[Array], str], Array]] = {
-    "powers": (_of_positions, 0.9**I),
-    "the first position": (_of_positions, I == 0),
+    "powers": (_of_positions, 0.9**POSITIONS),
+    "the first position": (_of_positions, POSITIONS == 0),
     "means up to each position": (_of_pairs, np.tril(np.ones((SIZE, SIZE))) / (J + 1)),
-    "powers of distances": (_of_pairs, 0.9 ** abs(J - I)),
+    "powers of distances": (_of_pairs, 0.9 ** abs(J - POSITIONS)),
     "an identity": (_of_pairs, ONES),
-    "whole distances": (_of_pairs, abs(J - I)),
+    "whole distances": (_of_pairs, abs(J - POSITIONS)),
 }
 
 
