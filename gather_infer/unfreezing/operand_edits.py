@@ -56,7 +56,19 @@ def edited(walk: UnfreezingWalk, node: NodeProto, problem: str) -> NodeProto:
     changed = _with_sizes(walk, node, problem)
     if changed is not None and not walk.attempt(changed):
         return changed
-    raise Blocked(walk.label(node), "; ".join(filter(None, (problem, walk.rows.why_refused))))
+    operands = _operands(walk, node) if problem.startswith("requires") else ""
+    raise Blocked(walk.label(node), "; ".join(filter(None, (problem + operands, walk.rows.why_refused))))
+
+
+def _operands(walk: UnfreezingWalk, node: NodeProto) -> str:
+    """The names and shapes of the operands of a node, which tell a reader which one kept the old size."""
+    facts = [(name, walk.environment.values.get(name)) for name in dict.fromkeys(node.input) if name]
+    shown = [
+        f"{name} [{', '.join(map(str, fact.shape))}]"
+        for name, fact in facts
+        if isinstance(fact, SymbolicTensor) and fact.shape is not None
+    ]
+    return f", of {' and '.join(shown)}" if 1 < len(shown) < 4 else ""
 
 
 def _with_whole_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:

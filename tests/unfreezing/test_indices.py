@@ -90,7 +90,7 @@ REFUSED = {
         "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[2] r = {0,3}> "
         "{ f = Reshape(x, s) i = ArgMax<axis=1, keepdims=0>(x) j = Add(i, r) y = Gather(f, j) }",
         ("x.0=batch", "x.1=seq"),
-        "requires batch <= 2; numbers of its constant [2] may follow the length",
+        "requires batch <= 2, of i [batch] and r [2]; numbers of its constant [2] may follow the length",
     ),
     "one of three entries of each row, by steps": (
         "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[1] b = {1}, int64[1] e = {9223372036854775807}, "

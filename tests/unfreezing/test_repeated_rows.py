@@ -73,7 +73,7 @@ def test_rows_that_count_are_no_copies() -> None:
         " c = Cast<to = 1>(q) k = Mul(c, w) n = Softmax<axis = 2>(k)" + ATTENTION
     )
     refused = unfreeze(model(text), ["x.0=batch"], verify=False)
-    assert refused.why_refused == "node MatMul#4 (MatMul): requires batch <= 3"
+    assert refused.why_refused == "node MatMul#4 (MatMul): requires batch <= 3, of n [3, 1, 4] and t [batch, 4, 5]"
 
 
 def test_copies_of_a_length_are_left_alone() -> None:
@@ -83,4 +83,5 @@ def test_copies_of_a_length_are_left_alone() -> None:
         " n = Softmax<axis = 2>(q) y = Add(n, x) }"
     )
     refused = unfreeze(model(text), ["x.1=length"])
-    assert refused.why_refused == "node Add#1 (Add): requires length == 1 or length == 3"
+    requires = "requires length == 1 or length == 3, of n [1, 3, 4] and x [2, length, 4]"
+    assert refused.why_refused == f"node Add#1 (Add): {requires}"
