@@ -1,4 +1,4 @@
-"""The cases of costly tests that run by default, and older onnx and onnxruntime, for all tests.
+"""Cases of costly tests that run by default, garbage collection, and older onnx and onnxruntime, for all tests.
 
 Where onnx is older than the tests, its parsers of the text form are those of `onnx_text`. Where onnxruntime is, a test
 is skipped as soon as it makes a session.
@@ -6,6 +6,7 @@ is skipped as soon as it makes a session.
 
 from __future__ import annotations
 
+import gc
 import zlib
 
 import onnx.parser
@@ -34,6 +35,13 @@ if not has_onnxruntime(JUDGING_ONNXRUNTIME):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _leave_cases_to_oracle(items)
     _skip_what_older_onnxruntime_cannot_judge(items)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave what collection made out of garbage collection: the tests stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def _leave_cases_to_oracle(items: list[pytest.Item]) -> None:

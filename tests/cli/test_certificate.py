@@ -300,6 +300,7 @@ TAMPERED: dict[str, tuple[Change, int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TAMPERED)
 def test_a_tampered_certificate_is_refused(run: Run, name: str) -> None:
     change, code, message = TAMPERED[name]

@@ -72,6 +72,7 @@ OFFERED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("line", OFFERED)
 def test_what_is_offered(line: str, run: Run) -> None:
     Path("broken.onnx").write_bytes(Path("embedding.onnx").read_bytes()[:100])

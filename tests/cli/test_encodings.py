@@ -60,6 +60,7 @@ def run(arguments: list[str], folder: Path, encoding: str) -> subprocess.Complet
     return subprocess.run(command, cwd=folder, capture_output=True, env=environment, timeout=300)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_characters_that_the_encoding_lacks_are_escaped(command: str, tmp_path: Path) -> None:
     done = run(COMMANDS[command], folder_with_model(tmp_path), "cp1252")
@@ -69,6 +70,7 @@ def test_characters_that_the_encoding_lacks_are_escaped(command: str, tmp_path: 
     assert ESCAPED in printed
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("output_format", ["github", "html", "json", "jsonl", "junit", "sarif"])
 def test_formats_for_programs_are_utf_8(output_format: str, tmp_path: Path) -> None:
     folder = folder_with_model(tmp_path)

@@ -37,6 +37,7 @@ main()
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("module", MODULES)
 def test_an_interrupt_while_a_module_is_imported(module: str, run: Run) -> None:
     if module == "ml_dtypes":

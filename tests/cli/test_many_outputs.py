@@ -141,7 +141,7 @@ def test_a_usage_error_of_one_model(run: Run) -> None:
     assert result.stdout.startswith("many.onnx: macs ")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("command", [("optimize", "--dry-run"), ("contract",), ("cost",), ("convert", "--dry-run")])
 def test_formats(command: tuple[str, ...], run: Run) -> None:
     """The objects are those of each model alone, in the order of the arguments; an error has an object, too."""

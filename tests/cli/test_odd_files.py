@@ -114,6 +114,7 @@ def many(number: int, *, alike: bool = False) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("alike", [False, True])
 def test_a_model_with_more_findings_than_anybody_reads(alike: bool, run: Run) -> None:
     onnx.save(many(3000, alike=alike), "m.onnx")

@@ -77,6 +77,7 @@ def test_every_command_with_json_is_tested() -> None:
     assert {arguments.split()[0] for arguments, _ in PRINTED.values()} == {c for c in COMMANDS if "json" in formats(c)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", PRINTED)
 def test_printed_json_has_the_number(case: str, run: Run) -> None:
     arguments, code = PRINTED[case]

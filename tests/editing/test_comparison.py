@@ -30,6 +30,7 @@ def joined(result: ComposeResult, runs: int = 2) -> Verification:
     return verify(model, chain, runs, inference=infer(model), rewritten_name="the chain of both models")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CUTS)
 def test_a_subgraph_computes_what_the_whole_does(case: str) -> None:
     model, arguments, _, _ = CUTS[case]
@@ -86,6 +87,7 @@ def test_a_declared_size_that_is_wrong_is_found() -> None:
     assert not found.ok and "the rewritten model fails" in str(found.mismatches[0])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", [case for case, (*_, refused) in CASES.items() if not refused])
 def test_a_joined_model_computes_what_both_do(case: str) -> None:
     first, second, mapping, statuses, _ = CASES[case]

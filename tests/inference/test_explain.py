@@ -380,6 +380,7 @@ def test_assumptions_and_constraints_of_its_symbols_are_listed() -> None:
     assert [str(c) for c in found.constraints] == ["seq <= 64"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", sorted((REPO / "fixtures").glob("*.onnx")), ids=lambda p: p.stem)
 def test_every_output_of_the_fixtures(path: Path) -> None:
     proto = onnx.load(path)

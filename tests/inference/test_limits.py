@@ -79,6 +79,7 @@ def test_a_memoized_call_lists_its_graphs_and_accesses() -> None:
     assert str(found["y"]) == "float32[1, b]"
 
 
+@pytest.mark.oracle
 def test_functions_whose_sizes_depend_on_data_end_with_a_finding() -> None:
     found = doubling(38, [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["y"], to=TensorProto.FLOAT)])
     assert codes(found) == {"GI214"}

@@ -94,6 +94,7 @@ def content(path: Path) -> str:
     return hashlib.sha256(model.SerializeToString()).hexdigest()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not hasattr(os, "link") or os.name == "nt", reason="needs SIGKILL and links")
 @pytest.mark.parametrize("prepare", [same_data_file, in_place, copied_data_files])
 def test_a_model_and_its_data_do_not_part(prepare: Callable[[Path], tuple[Path, Path, str]], tmp_path: Path) -> None:

@@ -377,6 +377,7 @@ def test_output_past_the_limit_goes_to_external_data(tmp_path: Path, monkeypatch
     assert "never.onnx" not in files(tmp_path) and not any("tmp" in name for name in files(tmp_path))
 
 
+@pytest.mark.oracle
 def test_2_3_gigabytes(tmp_path: Path) -> None:
     """A model past 2 GB, all of it a hole: read, edited and written to external data with little memory."""
     if shutil.disk_usage(tmp_path).free < 6 << 30:

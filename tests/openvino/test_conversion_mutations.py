@@ -125,6 +125,7 @@ def judge(seeds: range, make: Callable[[int], tuple[bytes, bytes | None]], folde
     return converted, refused
 
 
+@pytest.mark.oracle
 def test_conversions(tmp_path: Path) -> None:
     converted, refused = judge(range(150), changed, tmp_path)
     assert converted > 30 and refused > 10

@@ -13,7 +13,7 @@ from tests.openvino.judge import difference, recorded
 SINCE_23 = {"Attention", "RMSNormalization"}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("module", ["cases_rms", "cases_groups"])
 def test_operators_and_elements(module: str, tmp_path: Path) -> None:
     """Each conversion has the operators that its case names, and gives what OpenVINO does; below 23 without new."""

@@ -259,6 +259,7 @@ def off_by_one(entry: LoweringEntry) -> LoweringEntry:
     return replace(entry, lowering=lowering)
 
 
+@pytest.mark.oracle
 def test_a_wrong_lowering_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, path in made(list(PLANTED), tmp_path).items():
         assert verified(path).ok, name

@@ -23,6 +23,7 @@ def unfair(found: Score) -> list[str]:
     return found.alarms + found.refused + found.vacuous
 
 
+@pytest.mark.oracle
 def test_right_rewrites_are_not_called_wrong() -> None:
     found = scored(by_hand(), 2)
     assert not unfair(found) and found.cases == 24
@@ -31,6 +32,7 @@ def test_right_rewrites_are_not_called_wrong() -> None:
     assert not unfair(scored(exports(["gpt2-kv-torchscript", "detector-nonzero-dynamo"], half=True), 3))
 
 
+@pytest.mark.oracle
 def test_right_conversions_are_not_called_wrong(tmp_path: Path) -> None:
     found = scored(layers(list(MODELS)[::50], tmp_path), 2)
     assert not unfair(found) and found.cases >= 6

@@ -31,6 +31,7 @@ def nested() -> ModelProto:
     return made
 
 
+@pytest.mark.oracle
 def test_fold(nested: ModelProto) -> None:
     result = gather_infer.fold(nested)
     assert {d.code for d in result.diagnostics} == {"GI108"}

@@ -69,6 +69,7 @@ def count_calls(command: Callable[[ModelProto], object], model: ModelProto) -> i
     return count
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("command", "name"),
     [
