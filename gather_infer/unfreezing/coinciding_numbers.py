@@ -14,7 +14,7 @@ from onnx import NodeProto
 
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
-from gather_infer.unfreezing.row_numbers import ADDRESSING, addressed_dims
+from gather_infer.unfreezing.row_numbers import ADDRESSING, SCATTERING, SIZED_BY_OPERAND, addressed_dims
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -65,9 +65,10 @@ def problem_of_numbers(walk: UnfreezingWalk, node: NodeProto) -> str:
     lengths = {name: size for name, size in walk.freed.items() if name not in walk.row_symbols and size > 1}
     if not lengths or walk.counterpart is not None or node.domain not in ("", "ai.onnx"):
         return ""
-    sources = [node, *_sources_of_index(walk, node)]
-    problems = (_problem_of_arithmetic(walk, each, lengths) for each in sources)
-    return next(filter(None, problems), "") or _problem_of_places(walk, node, lengths)
+    sources = [*_sources_of_index(walk, node)]
+    problems = (_problem_of_arithmetic(walk, each, lengths) for each in (node, *sources))
+    problems_of_index = (_problem_of_index(walk, each, lengths) for each in sources)
+    return next(filter(None, (*problems, *problems_of_index)), "") or _problem_of_places(walk, node, lengths)
 
 
 def _sources_of_index(walk: UnfreezingWalk, node: NodeProto) -> Iterator[NodeProto]:
@@ -76,13 +77,30 @@ def _sources_of_index(walk: UnfreezingWalk, node: NodeProto) -> Iterator[NodePro
         return
     pending, seen = [node.input[1]], {node.input[1]}
     while pending:
-        producer = walk.producer(pending.pop())
+        name = pending.pop()
+        producer = walk.producer(name)
         if producer is None or not walk.environment.values.keys() >= {*filter(None, producer.output)}:
             continue
-        yield producer
+        if name not in walk.emitted:
+            yield producer
         new = {name for name in producer.input if name and name not in walk.dependent} - seen
         pending += sorted(new)
         seen |= new
+
+
+def _problem_of_index(walk: UnfreezingWalk, node: NodeProto, lengths: Mapping[str, int]) -> str:
+    """Why a constant whose elements become positions in a length may hold the last one, or the length."""
+    if node.op_type in _ARITHMETIC:
+        return ""
+    read = node.input[:1] if node.op_type in (*SIZED_BY_OPERAND, *ADDRESSING) else node.input
+    if node.op_type in SCATTERING:
+        read = [node.input[0], node.input[2]]
+    told = {number for size in lengths.values() if size >= SMALLEST_INTEGER for number in (size, size - 1)}
+    for array in (walk.array(name) for name in read if name):
+        found = told.intersection(array.ravel().tolist()) if array is not None and array.dtype.kind in "iu" else ()
+        if found:
+            return f"reads positions with the number {min(found)}, which may follow the length"
+    return ""
 
 
 def _problem_of_arithmetic(walk: UnfreezingWalk, node: NodeProto, lengths: Mapping[str, int]) -> str:

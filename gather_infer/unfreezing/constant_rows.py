@@ -17,8 +17,11 @@ from onnx import NodeProto, helper
 from gather_infer.symbolic import Dim, Expr, symbol
 from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
+from gather_infer.unfreezing.followed_axes import places_in_product, places_in_scatter, same_place
 from gather_infer.unfreezing.grids import grid_of_pixels
 from gather_infer.unfreezing.position_masks import position_mask, steps_of
+from gather_infer.unfreezing.result import Blocked
+from gather_infer.unfreezing.row_numbers import SCATTERING, with_row_numbers
 from gather_infer.unfreezing.samples import values_of
 from gather_infer.unfreezing.tables import are_parts, why_not_cut, why_not_cut_both
 from gather_infer.unfreezing.window_masks import masked_windows
@@ -358,10 +361,18 @@ class ConstantRows:
         copy.attribute.extend(attributes.values())
         del copy.input[:]
         copy.input.extend(inputs)
+        if node.op_type in SCATTERING:
+            try:
+                copy = with_row_numbers(walk, copy)
+            except Blocked as fault:
+                self.why_refused = fault.reason
+                return None
         place = list(node.output).index(name)
         for at, output in enumerate(node.output):
             copy.output[at] = walk.fresh_output(output) if output else ""
-        if walk.attempt(copy):
+        problem = walk.attempt(copy)
+        if problem:
+            self.why_refused = problem if node.op_type in SCATTERING else self.why_refused
             return None
         walk.add_copy(copy)
         made = walk.environment.values[copy.output[place]]
@@ -409,7 +420,10 @@ class ConstantRows:
             inputs[1] = walk.sizes.of_shape([dim_of(factors) if a == axis else c for a, c in enumerate(counts)])
             return inputs
         if op == "MatMul":
-            places = _places_in_product(shape_of(0), shape_of(1), len(shape) - axis)
+            places = places_in_product(shape_of(0), shape_of(1), len(shape) - axis)
+            return inputs if places and all(follow(*place) for place in places) else None
+        if op in SCATTERING:
+            places = places_in_scatter(node, shape, shape_of(1), axis)
             return inputs if places and all(follow(*place) for place in places) else None
         if op == "Split":
             own = next((a.i for a in node.attribute if a.name == "axis"), 0) % len(shape)
@@ -465,7 +479,7 @@ class ConstantRows:
             held = shape_of(0)
             if held is None:
                 return None
-            place = _same_place(*([*values_of(each, walk.samples.old)] for each in (held, shape)), axis=axis)
+            place = same_place(*([*values_of(each, walk.samples.old)] for each in (held, shape)), axis=axis)
             if place is None or not follow(0, place):
                 return None
             if op == "Reshape":
@@ -476,24 +490,3 @@ class ConstantRows:
                 inputs[1] = walk.sizes.reshape_target(dims, kept or (), keeps=keeps)
             return inputs
         return None
-
-
-def _places_in_product(a: Sequence[Any] | None, b: Sequence[Any] | None, from_end: int) -> list[tuple[int, int]]:
-    """The operands of a MatMul that have an axis of the product, as pairs of a position and an axis."""
-    if a is None or b is None or min(len(a), len(b)) < 2:
-        return []
-    if from_end <= 2:  # the last axis is that of the second operand
-        return [(0, len(a) - 2)] if from_end == 2 else [(1, len(b) - 1)]
-    places = [(at, len(shape) - from_end) for at, shape in enumerate((a, b))]
-    return [(at, place) for at, place in places if place >= 0 and (a, b)[at][place] != 1]
-
-
-def _same_place(shape: Sequence[int | None], other: Sequence[int | None], *, axis: int) -> int | None:
-    """The axis of `shape` that holds the same elements as an axis of `other`, in the row-major order."""
-    if None in shape or None in other:
-        return None
-    inner = int(np.prod(np.array(other[axis + 1 :], np.int64)))
-    for at in range(len(shape)):
-        if int(np.prod(np.array(shape[at + 1 :], np.int64))) == inner and shape[at] == other[axis]:
-            return at
-    return None

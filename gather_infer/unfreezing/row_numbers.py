@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from onnx import NodeProto, helper
 
-from gather_infer.symbolic import Dim, Expr, product, symbol
+from gather_infer.symbolic import Dim, Expr, product
 from gather_infer.tensor import DType, Shape, SymbolicTensor
 from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, is_free
 from gather_infer.unfreezing.cuts import holds_rows, opened_slice
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.samples import values_of
+from gather_infer.unfreezing.window_indices import sliding_index
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _ALONG_AXIS: Final = {"ArgMax": 0, "ArgMin": 0, "TopK": -1, "CumSum": None}
 """Operators whose results are positions along an axis -> the default of their attribute `axis`."""
 ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
+SCATTERING: Final = frozenset({"ScatterElements", "ScatterND"})
 SIZED_BY_OPERAND: Final = frozenset(
     {"Expand", "Reshape", "Tile", "Slice", "Resize", "Pad", "Split", "Squeeze", "Unsqueeze"}
 )
@@ -250,7 +252,7 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed, alike: 
                     if found is not None and _counts(split, axis, each):
                         walk.row_numbers.in_bounds.add(found)
                     return found
-        return _sliding_index(walk, array, each)
+        return None if each.component is not None or len(each.factors) > 1 else sliding_index(walk, array, each.dim)
     rows = array if each.component is None else array[..., each.component]
     alone = [axis for axis in places if array.shape[axis] == 1]
     if not alone or rows.min() < 0 or rows.max() >= each.stride:
@@ -279,27 +281,6 @@ def _counts(array: Array, axis: int, each: _Addressed) -> bool:
     return (
         len(each.factors) == 1 and _is_numbered(own, axis, each.size) and bool((rest == np.take(rest, [0], axis)).all())
     )
-
-
-def _sliding_index(walk: UnfreezingWalk, array: Array, each: _Addressed) -> str | None:
-    """An index of windows that slide over all of a padded axis: `i + j` in an axis of `seq + k` with j = 0 ... k."""
-    if each.component is not None or len(each.factors) > 1 or each.size == array.max() + 1 == 1:
-        return None
-    for name in sorted(each.dim.symbols & walk.freed.keys()):
-        width = each.dim - symbol(name)
-        size = walk.freed[name]
-        if not isinstance(width, int) or width < 1 or size < 2 or name in walk.row_symbols:
-            continue
-        found = []
-        for axis in range(array.ndim):
-            first = np.take(array, [0], axis)
-            if array.shape[axis] == size and np.array_equal(first.ravel(), np.arange(width + 1)):
-                step = walk.rows.progression(array, axis)
-                if step is not None and (step == 1).all():
-                    found.append((first, step, axis))
-        if len(found) == 1:  # with as many windows as positions, either axis can be that of the positions
-            return walk.rows.numbered(*found[0], symbol(name))
-    return None
 
 
 def _index_by_digits(walk: UnfreezingWalk, array: Array, each: _Addressed) -> str | None:
@@ -386,7 +367,7 @@ def _offset(walk: UnfreezingWalk, indices: str, axes: tuple[Factors, ...], place
 
 def _with_addressed_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     """Data of the old size that is addressed by row, made to follow it; of an old size of 1 also before it is."""
-    if node.op_type not in ("ScatterElements", "ScatterND"):
+    if node.op_type not in SCATTERING:
         return node
     if node.input[0] in walk.factors:
         return node

@@ -88,6 +88,7 @@ class UnfreezingWalk(FactoredValues):
     unknown  sizes of Resizes that a later node tells
     repeated_rows  values that nodes compute from constants alone, whose axis counts rows
     candidates  values behind the node that does not fit, which may be such
+    emitted  results of new nodes, whose numbers are those of a rule
     placed   the nodes of the present graph in the result, in order
     readers  value of the present graph -> the nodes of this graph that read it
     """
@@ -123,6 +124,7 @@ class UnfreezingWalk(FactoredValues):
         self.repeated_rows: tuple[RepeatedRow, ...] = ()
         self.candidates: list[RepeatedRow] = []
         self.use_names(names)
+        self.emitted: set[str] = set()
         self._emitted: dict[bytes, str] = {}
         self._is_emitting = False
         self._position = 0
@@ -446,6 +448,7 @@ class UnfreezingWalk(FactoredValues):
         self.bodies.iterations.note(node)
         self._place(node, True, reason or "a size that is not fixed any more")
         self._emitted[key] = name
+        self.emitted.add(name)
         return name
 
     def add_copy(self, node: NodeProto) -> None:

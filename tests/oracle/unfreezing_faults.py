@@ -14,7 +14,7 @@ from tests.oracle.source_faults import Fault, FaultTable
 _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
     "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one",
-    "image_networks", "image_pairs", "coinciding_numbers", "tables",
+    "image_networks", "image_pairs", "coinciding_numbers", "tables", "window_indices",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
@@ -40,6 +40,8 @@ FIRST: Final = {
     "transposed_rows": ("tests/unfreezing/test_rows_of_one.py",),
     "constant_rows": ("tests/unfreezing/test_constants.py", "tests/unfreezing/test_lengths.py"),
     "row_numbers": ("tests/unfreezing/test_indices.py",),
+    "followed_axes": ("tests/unfreezing/test_indices.py",),
+    "window_indices": ("tests/unfreezing/test_window_indices.py",),
     "cuts": ("tests/unfreezing/test_indices.py",),
     "axis_factors": ("tests/unfreezing/test_placement.py",),
     "factored_values": ("tests/unfreezing/test_placement.py",),
@@ -119,7 +121,7 @@ FAULTS: Final = tuple(
         ("row_numbers", "if constant is not None and not all(", "if constant is None and not all(", "an index of rows has any position"),
         ("row_numbers", "if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:", "if not each.factors:", "rows and positions in one axis are one size"),
         ("cuts", "elif not holds_rows(walk, product(factors)) and _cuts", "elif str(product(factors)) not in walk.row_symbols and _cuts", "an end of merged rows is one of a length"),
-        ("row_numbers", "if len(found) == 1:  # with", "if found:  # with", "the first axis of sliding windows is that of positions"),
+        ("window_indices", "if len(found) != 1:  # with", "if not found:  # with", "the first axis of sliding windows is that of positions"),
         ("row_numbers", "step[..., 0 if each.component is None else each.component] = each.stride\n    return walk.rows.numbered", "step[..., 0 if each.component is None else each.component] = 1\n    return walk.rows.numbered", "rows are one element apart"),
         ("row_numbers", "self.sized.update(name for name in node.output if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
         ("row_numbers", "            found = walk.rows.with_rows(node.input[0], at, factors)\n            if found", "            found = node.input[0]\n            if found", "scattered data keep the old rows"),
@@ -369,6 +371,17 @@ FAULTS: Final = tuple(
         ("counts", "scaled = self._sums.get(name) or self._counts.get(name)", "scaled = self._sums.get(name)", "counts are scaled by any number"),
         ("tables", "np.isclose(parts[..., None], (1, 2), rtol", "np.isclose(parts[..., None], (1,), rtol", "fractions from 0 to 2 are cut"),
         ("iterations", "in (count, count + 1):", "in (count,):", "one iteration less than a length is a number"),
+        ("window_indices", "    if not dim.symbols.isdisjoint(walk.row_symbols):\n        return None\n", "", "windows slide over rows"),
+        ("window_indices", " or not _is_window(first):", ":", "windows have any positions"),
+        ("window_indices", "(step != stride).any() or ", "", "the positions of a window step by any number"),
+        ("window_indices", "(2 if stride == 1 else _FEWEST_WITH_STRIDE)", "2", "two windows have a stride"),
+        ("window_indices", "count == (size - width) // stride + 1 and ", "", "there are less windows than fit"),
+        ("window_indices", " and windows in walk.sizes.held():", ":", "any number of windows follows the size"),
+        ("followed_axes", "return [(0, axis)] if axis < count else [(0, axis), (2, len(indices) - 1 + axis - count)]", "return [(0, axis)]", "slices that are scattered keep the old size"),
+        ("followed_axes", "[(0, axis), (1, axis), (2, axis)] if indices[axis] == shape[axis] else []", "[(0, axis), (1, axis), (2, axis)]", "updates of a part cover the data"),
+        ("constant_rows", "                copy = with_row_numbers(walk, copy)\n", "                pass\n", "a scatter into equal rows has any constant position"),
+        ("coinciding_numbers", "    if node.op_type in _ARITHMETIC:\n        return \"\"\n    read", "    if node.op_type:\n        return \"\"\n    read", "positions that are no sums may be any"),
+        ("coinciding_numbers", "        if name not in walk.emitted:\n", "        if name:\n", "the numbers of a new index may follow the length"),
     )
 )  # fmt: skip
 

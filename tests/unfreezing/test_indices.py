@@ -64,6 +64,37 @@ CASES = {
         SEQ,
         sizes=(1, 2, 3, 7),
     ),
+    "equal rows into which an input scatters": Case(
+        "(float[2,5] x, int64[2,4] i, float[2,4] u) => (float[2,5] y) <float[2,5] d = {3,3,3,3,3,4,4,4,4,4}> "
+        "{ s = ScatterElements<axis=-1, reduction = \"add\">(d, i, u) y = Add(s, x) }",
+        "(float[2,seq] x, int64[2,4] i, float[2,4] u) => (float[2,seq] y) <float[2,1] k = {3,4}> "
+        "{ o = Shape(x) d = Expand(k, o) s = ScatterElements<axis=-1, reduction = \"add\">(d, i, u) y = Add(s, x) }",
+        SEQ,
+        sizes=(3, 5, 7, 11),
+    ),
+    "rows into which an input scatters slices": Case(
+        "(float[2,5] x, int64[4,1] i, float[4,2] u) => (float[2,5] y) <float[5,2] d = {0,0,0,0,0,0,0,0,0,0}> "
+        "{ s = ScatterND<reduction = \"add\">(d, i, u) t = Transpose<perm=[1,0]>(s) y = Add(t, x) }",
+        "(float[2,seq] x, int64[4,1] i, float[4,2] u) => (float[2,seq] y) "
+        "{ v = Transpose<perm=[1,0]>(x) o = Shape(v) d = ConstantOfShape(o) "
+        "s = ScatterND<reduction = \"add\">(d, i, u) t = Transpose<perm=[1,0]>(s) y = Add(t, x) }",
+        SEQ,
+        sizes=(3, 5, 7, 11),
+    ),
+    "slices that are scattered along a length": Case(
+        "(float[2,2] x, float[1,1] v) => (float[2,2] y) <float[2,2] d = {0,0,0,0}, int64[1,1] i = {1}, "
+        "int64[2] n = {1,2}> { u = Expand(v, n) s = ScatterND(d, i, u) y = Add(s, x) }",
+        "(float[2,seq] x, float[1,1] v) => (float[2,seq] y) <float[2,1] k = {0,1}> { w = Mul(k, v) y = Add(w, x) }",
+        SEQ,
+        sizes=(0, 1, 2, 7),
+    ),
+    "elements that are scattered along a length": Case(
+        "(float[2,3] x, float[1,1] v) => (float[2,3] y) <float[2,3] d = {0,0,0,0,0,0}, int64[1,3] i = {1,1,1}, "
+        "int64[2] n = {1,3}> { u = Expand(v, n) s = ScatterElements<axis=0>(d, i, u) y = Add(s, x) }",
+        "(float[2,seq] x, float[1,1] v) => (float[2,seq] y) <float[2,1] k = {0,1}> { w = Mul(k, v) y = Add(w, x) }",
+        SEQ,
+        sizes=(0, 1, 2, 7),
+    ),
     "old size 1: all positions of the row written to": Case(
         "(float[1,3,2] x) => (float[1,3,2] y) <int64[2] s = {3,2}, float[1,3,2] d = {0,0,0,0,0,0}, "
         "int64[3,2] i = {0,0,0,1,0,2}> { r = Reshape(x, s) n = Neg(r) w = ScatterND(d, i, n) y = Add(w, x) }",
@@ -140,6 +171,51 @@ REFUSED = {
         "{ f = Reshape(x, s) k = Mul(z, w) y = Gather(f, k) }",
         SEQ,
         "reads in an axis of 2*seq by steps of the old size",
+    ),
+    "a scatter at constant positions into equal rows": (
+        "(float[2,5] x, float[2,4] u) => (float[2,5] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, "
+        "int64[2,4] i = {0,3,1,2,0,3,1,2}> { s = ScatterElements<axis=1>(d, i, u) y = Add(s, x) }",
+        SEQ,
+        "reads at [0, 3, 1, 2]... in an axis of seq",
+    ),
+    "a scatter of as many updates as there are positions": (
+        "(float[2,5] x, float[2,5] u) => (float[2,5] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, "
+        "int64[2,5] i = {0,1,2,3,4,0,1,2,3,4}> { s = ScatterElements<axis=1>(d, i, u) y = Add(s, x) }",
+        SEQ,
+        "requires seq == 1 or seq == 5; requires seq == 5",
+    ),
+    "a scatter at positions that a number keeps in bounds": (
+        "(float[2,5] x, int64[2,4] i, float[2,4] u) => (float[2,5] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, "
+        "int64 o = {0}, int64 l = {4}> { c = Clip(i, o, l) s = ScatterElements<axis=1>(d, c, u) y = Add(s, x) }",
+        SEQ,
+        "reads the number 4, which may follow the length",
+    ),
+    "a scatter of which the last position takes the rest": (
+        "(float[2,5] x, int64[2,4] i, bool[2,4] m, float[2,4] u) => (float[2,5] y) "
+        "<float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, int64 l = {4}> "
+        "{ c = Where(m, i, l) s = ScatterElements<axis=1>(d, c, u) y = Add(s, x) }",
+        SEQ,
+        "reads positions with the number 4, which may follow the length",
+    ),
+    "a scatter at positions out of a table": (
+        "(float[2,5] x, int64[2,4] i, float[2,4] u) => (float[2,5] y) "
+        "<float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, int64[3] t = {2,4,1}> "
+        "{ c = Gather(t, i) s = ScatterElements<axis=1>(d, c, u) y = Add(s, x) }",
+        SEQ,
+        "reads positions with the number 4, which may follow the length",
+    ),
+    "a scatter beside a part of a length": (
+        "(float[2,5] x, float[1,1] v) => (float[2,5] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, int64[2] n = {1,3}> "
+        "{ i = ConstantOfShape<value = int64[1] {1}>(n) u = Expand(v, n) "
+        "s = ScatterElements<axis=0>(d, i, u) y = Add(s, x) }",
+        SEQ,
+        "requires seq == 1 or seq == 5",
+    ),
+    "an index of which the last position stands for others": (
+        "(float[2,5] x, int64[2,4] i, bool[2,4] m) => (float[2,4] y) <int64 l = {4}> "
+        "{ c = Where(m, i, l) y = GatherElements<axis=1>(x, c) }",
+        SEQ,
+        "reads positions with the number 4, which may follow the length",
     ),
     "as many positions as there are, between others": (
         "(float[1,3] x, float[1,2] c) => (float[1,3] y) <int64[1] b = {1}, int64[1] e = {4}, int64[1] a = {1}> "
