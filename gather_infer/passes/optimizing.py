@@ -312,7 +312,7 @@ def _rewrite_to_fixed_point(
     inference = first
     while True:
         driver = GreedyDriver(
-            MutableModel(PassInput(inference)), table, max_growth, by == "optimize", _faulty(inference), protected
+            MutableModel(PassInput(inference)), table, max_growth, by == "optimize", faulty_nodes(inference), protected
         )
         progress(_progress_text(applied, driver))
         driver.run()
@@ -328,7 +328,7 @@ def _progress_text(applied: Sequence[AppliedRewrite], driver: GreedyDriver) -> C
     return lambda: f"rewriting, {len(applied) + len(driver.applied)} rewrites"
 
 
-def _faulty(inference: Inference) -> frozenset[tuple[GraphPath, int]]:
+def faulty_nodes(inference: Inference) -> frozenset[tuple[GraphPath, int]]:
     """The nodes at which the inference has found a failure, as (path of the graph, position)."""
     return frozenset(
         (d.location.node.graph, d.location.node.position)

@@ -12,17 +12,13 @@ from gather_infer.inference import Access, Inference, infer
 from gather_infer.inference.inference_driver import interpret_once
 from gather_infer.inference.interface_types import Interface
 from gather_infer.inference.interpreter import Interpreter
-from gather_infer.inference.topology import captured
 from gather_infer.ir import Model, require_well_formed
-from gather_infer.ir.dead_code import eliminate_all_dead_code
-from gather_infer.ir.write_back import to_proto
 from gather_infer.model import ModelFile
-from gather_infer.model.apply import apply
-from gather_infer.model.edits import AddInitializer, Edit, InsertNodes, Journal, RemoveInitializer, RemoveNode
+from gather_infer.model.edits import Edit, Journal
 from gather_infer.model.model_loading import ModelLike, to_caller_type, to_onnx_file
 from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import fed_inputs
-from gather_infer.node_ids import MAIN, Root
+from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
 from gather_infer.provenance.row_verdicts import independence_of
 from gather_infer.rules import RuleSet
@@ -31,14 +27,16 @@ from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.axis_factors import is_free
 from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.counterpart import Counterpart, counterpart
-from gather_infer.unfreezing.declared_types import declare, open_sizes, with_declared_types
+from gather_infer.unfreezing.declared_types import declare, open_sizes
 from gather_infer.unfreezing.function_calls import InlinedCalls, with_inlined_calls
+from gather_infer.unfreezing.needless_nodes import inferred, without_needless_nodes
 from gather_infer.unfreezing.other_places import has_same_elements
 from gather_infer.unfreezing.repeated_lengths import repeated_by_length
 from gather_infer.unfreezing.repeated_rows import RepeatedRow
 from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, requested
 from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
+from gather_infer.unfreezing.result_edits import NAME, edited_model, edits_between
 from gather_infer.unfreezing.rows import check_rows
 from gather_infer.unfreezing.samples import Relation, SizeSamples
 from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows, has_rows_in_two_axes
@@ -50,7 +48,6 @@ from gather_infer.validate import verdicts
 from gather_infer.validate.condition import Condition, Elements
 from gather_infer.validate.verdict import Verdict, VerdictKind
 
-NAME: Final = "unfreezing"
 MAX_WALKS: Final = 7
 MAX_TRIALS: Final = 12
 """Of sets of constants that are made to follow a size."""
@@ -146,14 +143,9 @@ def _unfrozen(
     unreached: tuple[str, ...] = ()
     after: Inference | None = None
     if blocked is None:
-        journal = Journal(_edits(file.proto, walk))
-        edited = _without_dead_code(apply(journal, file.proto), file.proto)
-        edits = [*_kept_edits(journal, edited), *_dead_code(journal, file.proto, edited)]
+        edited, reasons = edited_model(file.proto, walk)
         _open_inputs(edited, sites)
-        untyped = ModelProto()
-        untyped.CopyFrom(edited)
-        open_sizes(untyped)
-        after = infer(replace(file, proto=untyped), rules=rules, progress=progress)
+        after = inferred(file, edited, rules)
         if after.errors:
             where = after.errors[0].location
             blocked = Blocked(f"node {where.node}", after.errors[0].message)
@@ -161,6 +153,13 @@ def _unfrozen(
             blocked = _loosened_access(before, after, walk.row_numbers.in_bounds, walk.samples)
     if blocked is None:
         assert after is not None
+        smaller = None
+        if walk.row_symbols.issuperset(freed) and not calls.calls:  # a changed node would inline its call
+            smaller = without_needless_nodes(file, edited, after, rules)
+        if smaller is not None:
+            edited, after = smaller.proto, smaller.inference
+            reasons |= smaller.reasons
+        edits = [*edits_between(file.proto, edited, reasons)]
         interface = declare(source.proto, edited, after, walk.dependent)
         proto = calls.restored(edited)
         edits = calls.edits_of_source(edits, edited, proto, NAME)
@@ -335,78 +334,6 @@ def _names(proto: ModelProto) -> set[str]:
 
 
 # the result
-
-
-def _edits(proto: ModelProto, walk: UnfreezingWalk) -> list[Edit]:
-    edits: list[Edit] = []
-    used: set[str] = set()
-    for placed in walk.placed:
-        original = None if placed.is_new else proto.graph.node[placed.before]
-        node = placed.node if original is None else with_declared_types(placed.node, original)
-        if original is not None and original.SerializeToString() == node.SerializeToString():
-            continue
-        used |= {*node.input, *captured(node)}
-        if original is not None:
-            edits.append(RemoveNode(by=NAME, reason=placed.reason, node=placed.before))
-        edits.append(
-            InsertNodes(
-                by=NAME,
-                reason=placed.reason,
-                nodes=(node,),
-                before=placed.before,
-                origin=None if original is None else placed.before,
-            )
-        )
-    constants: list[Edit] = [
-        AddInitializer(by=NAME, reason="a size or its rows", tensor=tensor)
-        for name, tensor in walk.added.items()
-        if name in used
-    ]
-    return [*constants, *edits]
-
-
-def _without_dead_code(proto: ModelProto, before: ModelProto) -> ModelProto:
-    """The model without the nodes and constants that nothing reads any more, of those that something read."""
-    dead_before = _unread(before)
-    model = Model(proto)
-    eliminate_all_dead_code(
-        model,
-        lambda node: node.graph.path.root is Root.GRAPH and node.outputs[0] not in dead_before and not node.bodies,
-    )
-    return to_proto(model)
-
-
-def _kept_edits(journal: Journal, after: ModelProto) -> Iterator[Edit]:
-    """The edits without the new nodes and constants that nothing reads in the result."""
-    held = {name for node in after.graph.node for name in node.output} | {t.name for t in after.graph.initializer}
-    for edit in journal.edits:
-        if isinstance(edit, InsertNodes):
-            made = {name for node in edit.nodes for name in node.output if name}
-        else:
-            made = {edit.tensor.name} if isinstance(edit, AddInitializer) else set()
-        if not made or not made.isdisjoint(held):
-            yield edit
-
-
-def _dead_code(journal: Journal, before: ModelProto, after: ModelProto) -> Iterator[Edit]:
-    """The removals of nodes and constants of the file that nothing reads any more."""
-    held = {name for node in after.graph.node for name in node.output}
-    removed = {edit.node for edit in journal.edits if isinstance(edit, RemoveNode)}
-    reason = "nothing reads it any more"
-    for position, node in enumerate(before.graph.node):
-        if position not in removed and held.isdisjoint(node.output):
-            yield RemoveNode(by=NAME, reason=reason, node=position)
-    constants = {tensor.name for tensor in after.graph.initializer}
-    for tensor in before.graph.initializer:
-        if tensor.name not in constants:
-            yield RemoveInitializer(by=NAME, reason=reason, name=tensor.name)
-
-
-def _unread(proto: ModelProto) -> set[str]:
-    read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
-    read |= {value.name for _, body in bodies(proto) for value in getattr(body, "output", ()) if hasattr(value, "name")}
-    graphs = [body for path, body in bodies(proto) if path.root is Root.GRAPH]
-    return {name for body in graphs for node in body.node for name in node.output if name not in read}
 
 
 def _loosened_access(before: Inference, after: Inference, in_bounds: Set[str], samples: SizeSamples) -> Blocked | None:
