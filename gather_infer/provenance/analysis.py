@@ -20,7 +20,7 @@ from gather_infer.provenance.axis_labels import labels_of
 from gather_infer.provenance.label_transfer import by_labels
 from gather_infer.provenance.movement import TRANSFERS
 from gather_infer.provenance.row_step import MAX_CONSTANT, RowBatch, RowStep, is_constant
-from gather_infer.provenance.states import CONSTANT, Digit, Kind, Lost, Rows, RowsLost, State
+from gather_infer.provenance.states import CONSTANT, Digit, Kind, Lost, Rows, RowsLost, State, listing_of
 from gather_infer.provenance.well_formed import well_formed
 from gather_infer.symbolic import Dim, DimTooLarge, Expr, free_symbols
 from gather_infer.tensor import SymbolicTensor
@@ -133,7 +133,8 @@ class RowAnalysis:
             for name, state in zip(place.node.output, self._outputs(place), strict=False):
                 if name:
                     known[name] = state
-        return [self.state(graph, name) for name in graph.outputs]
+        outputs = [self.state(graph, name) for name in graph.outputs]
+        return outputs if graph.path == MAIN else [_left(graph, state) for state in outputs]
 
     def _outputs(self, place: InferredNode) -> Sequence[State]:
         """The states of the outputs of a node; those whose elements the facts determine are constant in any case."""
@@ -169,10 +170,10 @@ class RowAnalysis:
             state = step.states[index]
             if state is None:
                 continue
-            if isinstance(state, Lost) or not state.constant or state.counted is not None or state.has_numbers:
+            if not isinstance(state, Rows) or not state.constant or state.counted is not None or state.has_numbers:
                 return False
             fact = step.fact(index)
-            if any(self.batch.counts_rows(dim) for dim in fact.shape or ()):
+            if any(self.batch.counts_rows(dim) or not self.batch.is_fixed(dim) for dim in fact.shape or ()):
                 return False
         return True
 
@@ -181,10 +182,10 @@ class RowAnalysis:
         if op.op_type == "Constant" and not op.domain:
             return [self._constant_state(place.graph, name) for name in place.node.output]
         if self.graphs.fails(place):
-            raise _not_understood(step, "it violates its specification")
+            raise step.not_understood("it violates its specification")
         key = (op.domain, op.op_type)
         if key in self._user_ops:
-            raise _not_understood(step, "it has a rule of the caller")
+            raise step.not_understood("it has a rule of the caller")
         if op.function is not None:
             return bodies.call(step, self.graphs, self.visit)
         if op.is_control_flow:
@@ -197,15 +198,15 @@ class RowAnalysis:
             return by_labels(step, labels)
         if self.graphs.bodies(place):
             return bodies.call(step, self.graphs, self.visit)
-        raise _not_understood(step, "it is not understood")
+        raise step.not_understood("it is not understood")
 
 
-def _not_understood(step: RowStep, reason: str) -> RowsLost:
-    """The state of an input that blocks, a mixed one first; else that of this node."""
-    blocked = [state for state in step.states if isinstance(state, Lost)]
-    if blocked:
-        return RowsLost(min(blocked, key=lambda state: not state.mixes))
-    return step.unknown(reason)
+def _left(graph: InferredGraph, state: State) -> State:
+    """The state of an output of a body outside of it: another iteration, or another branch, lists other positions."""
+    listing = listing_of(state)
+    if listing is None or listing.node.graph != graph.path:
+        return state
+    return Lost(Kind.UNKNOWN, listing.node, "NonZero", "it lists positions in a body")
 
 
 def _symbols(step: RowStep) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredGraphs
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import CONSTANT, Digit, Kind, Lost, Rows, RowsLost, State
+from gather_infer.provenance.states import CONSTANT, Kind, Lost, Rows, State, lost_of, rows_of
 
 Visit: TypeAlias = "Callable[[InferredGraph, Mapping[str, State | None]], list[State]]"
 """The states of the outputs of a graph, from those of its inputs."""
@@ -59,8 +59,8 @@ def _if(step: RowStep, bodies: Mapping[str, InferredGraph], visit: Visit) -> lis
 
 def join(step: RowStep, a: State, b: State) -> State:
     """The least state that covers two, of tensors with the same rank."""
-    if isinstance(a, Lost) or isinstance(b, Lost):
-        return min((state for state in (a, b) if isinstance(state, Lost)), key=lambda state: not state.mixes)
+    if not isinstance(a, Rows) or not isinstance(b, Rows):
+        return min((lost for state in (a, b) if (lost := lost_of(state))), key=lambda lost: not lost.mixes)
     if a.has_numbers or b.has_numbers:
         return step.unknown("it joins the numbers of rows").state
     counted = a.counted or b.counted
@@ -94,9 +94,7 @@ def _loop(step: RowStep, body: InferredGraph, visit: Visit) -> list[State]:
         carried = joined
     else:
         raise step.unknown("its states do not reach a fixed point")
-    condition = found[0]
-    if isinstance(condition, Lost):
-        raise RowsLost(condition)
+    condition = rows_of(found[0])
     if not condition.constant or condition.has_numbers:
         raise step.mixed("the number of its iterations depends on rows")
     if condition.counted is not None:
@@ -106,13 +104,13 @@ def _loop(step: RowStep, body: InferredGraph, visit: Visit) -> list[State]:
 
 def _stacked(step: RowStep, state: State, axis: int) -> State:
     """A tensor for each iteration, joined along a new axis."""
-    if isinstance(state, Lost):
-        return state
+    if not isinstance(state, Rows):
+        return state if isinstance(state, Lost) else state.lost
     if state.has_numbers:
         return step.unknown("it joins the numbers of rows").state
     digit = state.digit
     if digit is not None:
-        digit = Digit(digit.axis + (digit.axis >= axis), digit.inner)
+        digit = digit._replace(axis=digit.axis + (digit.axis >= axis))
     return state.with_(digit=digit, flat=frozenset(a + (a >= axis) for a in state.flat))
 
 
@@ -150,11 +148,13 @@ def _slice(step: RowStep, index: int, axis: int) -> State:
     axis %= len(shape)
     if step.batch.counts_rows(shape[axis]):
         raise step.mixed("it iterates over the rows")
+    if not step.batch.is_fixed(shape[axis]):
+        raise step.unknown("the number of its iterations depends on elements")
     if state.digit is not None and state.digit.axis == axis and axis not in state.flat:
         raise step.mixed("it iterates over the rows")
     if state.has_numbers:
         raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
     digit = state.digit
     if digit is not None:
-        digit = None if digit.axis == axis else Digit(digit.axis - (digit.axis > axis), digit.inner)
+        digit = None if digit.axis == axis else digit._replace(axis=digit.axis - (digit.axis > axis))
     return state.with_(digit=digit, flat=frozenset(a - (a > axis) for a in state.flat if a != axis))

@@ -1,7 +1,8 @@
 """Runs that refute independence: other rows, the order of the rows or their number changes a row of an output.
 
-A difference of runs is a real dependence, up to the noise of floats. Where the analysis knows no node that mixes rows,
-only runs of equal sizes are compared, in which a runtime computes an unchanged row in the same way.
+Noise is no evidence: a runtime sums in another order for another number of rows. Where other rows do not change the
+sizes inside the model, the kernels compute an unchanged row in the same way, and one run is enough. Other differences
+have to show for two draws of the inputs, as noise may tip a rounding or a maximum. Random numbers are no evidence.
 """
 
 from __future__ import annotations
@@ -11,17 +12,19 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from onnx import ModelProto
 
 from gather_infer.inference import Inference
 from gather_infer.model.tensors import fed_inputs
-from gather_infer.provenance.result import Independence, IndependenceVerdict, OutputIndependence
+from gather_infer.provenance.axes import axis_provenance_of
+from gather_infer.provenance.result import AxisFactor, Independence, IndependenceVerdict
 from gather_infer.runtimes.process import Failure, RuntimeProcess
 from gather_infer.runtimes.worker import ONNXRUNTIME
-from gather_infer.symbolic import Expr, free_symbols
-from gather_infer.tensor import SymbolicTensor
+from gather_infer.symbolic import Dim, Expr, free_symbols
+from gather_infer.tensor import Shape, SymbolicTensor
 from gather_infer.validate import verdicts
 from gather_infer.verification.element_sampling import (
     ElementDrawer,
@@ -31,6 +34,7 @@ from gather_infer.verification.element_sampling import (
     why_not_drawable,
 )
 from gather_infer.verification.files import on_disk
+from gather_infer.verification.nondeterminism import nondeterministic_outputs
 from gather_infer.verification.output_comparison import difference
 from gather_infer.verification.size_sampling import SizePattern, size_sampler_of
 from gather_infer.verification.tolerance import Tolerance
@@ -39,31 +43,94 @@ Feeds = dict[str, Any]
 
 TOLERANCE: Final = Tolerance(rtol=1e-2, noise=1e-3)
 """Much more than the noise of kernels that sum in another order."""
-SIZE: Final = 3
-"""Rows of a run of a dynamic batch."""
+SIZES: Final = (3, 5)
+"""Rows of the runs of a dynamic batch, in turn."""
 _ATTEMPTS: Final = 6
 _SECONDS: Final = 60.0
 
 
-def confirmed(inference: Inference, axes: Mapping[str, int], result: Independence) -> Independence:
-    """The result with the verdict `refuted` for each open output whose rows depend on each other in a run."""
+def confirmed(
+    inference: Inference, axes: Mapping[str, int], result: Independence, edited: ModelProto | None = None
+) -> Independence:
+    """The result with the verdict `refuted` for each open output whose rows depend on each other in a run.
+
+    edited   the model that runs, if it is not in the file of the inferred one
+    """
+    proto = inference.model.proto if edited is None else edited
     constants = {tensor.name for tensor in inference.model.proto.graph.initializer}
     needed = [value.name for value in fed_inputs(inference.model.proto) if value.name not in constants]
     reason = next((why for name in needed if (why := why_not_drawable(inference[name]))), "")
-    if reason:
-        return replace(result, unconfirmed=reason)
+    places, why = _comparable(inference, axes, result)
+    if reason or not places:
+        return replace(result, unconfirmed=reason or why)
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         (folder / "log").mkdir()
         with (
-            on_disk(inference.model, inference.model.proto, folder / "model") as path,
+            on_disk(inference.model, proto, folder / "model") as path,
             RuntimeProcess(ONNXRUNTIME, folder / "log", _SECONDS) as process,
         ):
             failure = process.load(path)
             if failure is not None:
                 text = "onnxruntime is not installed" if failure.is_not_installed else f"it does not load: {failure}"
                 return replace(result, unconfirmed=text)
-            return _Runs(inference, axes, result, needed, process, folder / "feeds").refuted()
+            return _Runs(inference, axes, result, places, needed, process, folder / "feeds").refuted()
+
+
+def _comparable(inference: Inference, axes: Mapping[str, int], result: Independence) -> tuple[dict[str, int], str]:
+    """The axes of the rows of the open outputs, -1 for none, and why other outputs cannot be compared."""
+    random = nondeterministic_outputs(inference)
+    places: dict[str, int] = {}
+    why = ""
+    for output in result.outputs:
+        if output.verdict is not IndependenceVerdict.OPEN:
+            continue
+        place = _place(inference, axes, result.rows, output.name)
+        if output.name in random:
+            why = f"output {output.name} depends on random numbers, of {random[output.name]}"
+        elif place is None:
+            why = f"no axis of output {output.name} has the size of the rows"
+        else:
+            places[output.name] = place
+    return places, why
+
+
+def _place(inference: Inference, axes: Mapping[str, int], rows: Dim, name: str) -> int | None:
+    """The axis of the rows of an output, -1 if it has none; None if that is not known."""
+    fact = inference[name]
+    shape = fact.shape if isinstance(fact, SymbolicTensor) else None
+    if shape is None or any(inference.is_generated(dim) for dim in shape):
+        return None
+    if not isinstance(rows, Expr):
+        return _place_of_number(inference, axes, rows, shape, name)
+    if shape.count(rows) == 1 and sum(not rows.symbols.isdisjoint(free_symbols(dim)) for dim in shape) == 1:
+        return shape.index(rows)
+    return -1 if all(rows.symbols.isdisjoint(free_symbols(dim)) for dim in shape) else None
+
+
+def _place_of_number(inference: Inference, axes: Mapping[str, int], rows: int, shape: Shape, name: str) -> int | None:
+    """Axis 0 if it has a fixed number of rows, and no other axis can have them."""
+    if shape[:1] != (rows,):
+        return None
+    if not any(isinstance(dim, int) and dim % rows == 0 for dim in shape[1:]):
+        return 0
+    (*_, factor) = axis_provenance_of(inference)[name][0].factors
+    return 0 if factor == AxisFactor(rows, factor.input, axes.get(factor.input, -1)) else None
+
+
+class _Change(NamedTuple):
+    """Inputs with a row of other inputs.
+
+    before, after   the numbers of that row
+    is_in_place     whether the row has the same number, of as many rows
+    text            what is changed, for a message
+    """
+
+    feeds: Feeds
+    before: int
+    after: int
+    is_in_place: bool
+    text: str
 
 
 class _Runs:
@@ -72,17 +139,20 @@ class _Runs:
         inference: Inference,
         axes: Mapping[str, int],
         result: Independence,
+        places: Mapping[str, int],
         needed: Sequence[str],
         process: RuntimeProcess,
         path: Path,
     ) -> None:
-        self.inference, self.axes, self.result = inference, axes, result
+        self.inference, self.axes, self.result, self.places = inference, axes, result, places
         self.needed, self.process, self.path = needed, process, path
         found = list(verdicts(inference))
         self.sizes, self.limits = size_sampler_of(inference, found), limits_of(found)
+        self.has_fixed_sizes = not any(cause.data_dependent for cause in inference.causes.values())
 
     def refuted(self) -> Independence:
         refutations: dict[str, str] = {}
+        once: set[str] = set()  # outputs that noise perhaps changed, for one draw
         ran = False
         for attempt in range(_ATTEMPTS):
             feeds, others = self._drawn(attempt, 0), self._drawn(attempt, 1)
@@ -92,67 +162,73 @@ class _Runs:
             if outputs is None:
                 continue
             ran = True
-            for name, run in self._differences(feeds, others, outputs):
-                refutations.setdefault(name, run)
-            open_ = [o for o in self.result.outputs if o.verdict is IndependenceVerdict.OPEN and self._can_differ(o)]
-            if all(output.name in refutations for output in open_):
+            noisy: dict[str, str] = {}
+            for name, is_exact, run in self._differences(feeds, others, outputs):
+                if is_exact or name in once:
+                    refutations.setdefault(name, run)
+                noisy.setdefault(name, run)
+            once |= noisy.keys()
+            if refutations.keys() >= self.places.keys():
                 break
-        outputs_ = tuple(
+        found = tuple(
             replace(output, verdict=IndependenceVerdict.REFUTED, run=refutations[output.name])
-            if output.name in refutations and output.verdict is IndependenceVerdict.OPEN
+            if output.name in refutations
             else output
             for output in self.result.outputs
         )
-        return replace(
-            self.result, outputs=outputs_, unconfirmed="" if ran else "no inputs were found on which it runs"
-        )
+        return replace(self.result, outputs=found, unconfirmed="" if ran else "no inputs were found on which it runs")
 
-    def _can_differ(self, output: OutputIndependence) -> bool:
-        return self._place(output.name) is not None
+    def _changes(self, feeds: Feeds, others: Feeds, size: int) -> Iterator[_Change]:
+        """A row beside other rows, beside copies of itself, at another number, and alone."""
 
-    def _place(self, name: str) -> int | None:
-        """The axis of the rows of an output, -1 if it has none; None if that is not known."""
-        fact = self.inference[name]
-        shape = fact.shape if isinstance(fact, SymbolicTensor) else None
-        if shape is None or any(self.inference.is_generated(dim) for dim in shape):
-            return None
-        rows = self.result.rows
-        if not isinstance(rows, Expr):
-            return 0 if shape[:1] == (rows,) else None
-        if shape.count(rows) == 1 and sum(not rows.symbols.isdisjoint(free_symbols(dim)) for dim in shape) == 1:
-            return shape.index(rows)
-        return -1 if all(rows.symbols.isdisjoint(free_symbols(dim)) for dim in shape) else None
+        def of_rows(rows: Sequence[tuple[Feeds, int]]) -> Feeds:
+            found = dict(feeds)
+            for name, axis in self.axes.items():
+                found[name] = np.concatenate([np.take(source[name], [row], axis) for source, row in rows], axis)
+            return found
 
-    def _differences(self, feeds: Feeds, others: Feeds, outputs: list[Any]) -> Iterator[tuple[str, str]]:
-        """The outputs in which a row changes, each with the run."""
-        size = next(feeds[name].shape[axis] for name, axis in self.axes.items() if name in feeds)
-        changed, rolled, alone = dict(feeds), dict(feeds), dict(feeds)
-        for name, axis in self.axes.items():
-            mine, its = np.take(feeds[name], [0], axis), np.take(others[name], range(1, size), axis)
-            changed[name] = np.concatenate([mine, its], axis)
-            rolled[name] = np.roll(feeds[name], 1, axis)
-            alone[name] = np.take(feeds[name], [1], axis)
-        runs = [(changed, 0, 0, "other rows beside it change row 0")]
+        last = size - 1
+        after = [(feeds, 0), *((others, row) for row in range(1, size))]
+        yield _Change(of_rows(after), 0, 0, True, "other rows after row 0 change it")
+        before = [*((others, row) for row in range(last)), (feeds, last)]
+        yield _Change(of_rows(before), last, last, True, f"other rows before row {last} change it")
+        yield _Change(of_rows([(feeds, last)] * size), last, last, True, f"copies of row {last} before it change it")
         if any(output.mixes for output in self.result.outputs):
-            runs.append((rolled, 0, 1, "its position changes row 0"))
+            rolled = [(feeds, (row - 1) % size) for row in range(size)]
+            yield _Change(of_rows(rolled), 0, 1, False, "row 0 is another one as row 1")
             if isinstance(self.result.rows, Expr):
-                runs.append((alone, 1, 0, "row 1 alone is another"))
-        for given, before, after, text in runs:
-            found = self._outputs(given)
+                yield _Change(of_rows([(feeds, 1)]), 1, 0, False, "row 1 is another one alone")
+
+    def _differences(self, feeds: Feeds, others: Feeds, outputs: list[Any]) -> Iterator[tuple[str, bool, str]]:
+        """The outputs in which a row changes, each with whether noise is excluded, and the run."""
+        size = next(feeds[name].shape[axis] for name, axis in self.axes.items())
+        start = f"at {self.result.rows}={size} " if isinstance(self.result.rows, Expr) else ""
+        unstable: set[str] | None = None
+        for change in self._changes(feeds, others, size):
+            found = self._outputs(change.feeds)
             if found is None:
                 continue
-            for at, output in enumerate(self.result.outputs):
-                place = self._place(output.name)
-                if place is None or not (output.mixes or given is changed):
+            for output, was, now in zip(self.result.outputs, outputs, found, strict=True):
+                place = self.places.get(output.name)
+                if place is None or not (output.mixes or change.is_in_place):
                     continue
-                was, now = outputs[at], found[at]
-                if place >= 0:
-                    was, now = np.take(was, before, place), np.take(now, after, place)
-                if difference(was, now, TOLERANCE) is not None:
-                    yield (
-                        output.name,
-                        f"at {self.result.rows}={size} {text}" if isinstance(self.result.rows, Expr) else text,
-                    )
+                differing = _difference(was, now, place, change)
+                if not differing:
+                    continue
+                if unstable is None:
+                    unstable = self._unstable_outputs(feeds, outputs)
+                if output.name not in unstable:
+                    is_exact = change.is_in_place and self.has_fixed_sizes
+                    yield output.name, is_exact, f"{start}{change.text}: {differing}"
+
+    def _unstable_outputs(self, feeds: Feeds, outputs: list[Any]) -> set[str]:
+        """The outputs that another run on the same inputs changes."""
+        again = self._outputs(feeds)
+        names = [output.name for output in self.result.outputs]
+        if again is None:
+            return set(names)
+        pairs = zip(names, outputs, again, strict=True)
+        return {name for name, was, now in pairs if difference(was, now) is not None}
 
     def _drawn(self, attempt: int, turn: int) -> Feeds | None:
         """Random feeds: of the same sizes for each turn, with masks of random elements."""
@@ -162,7 +238,7 @@ class _Runs:
         if binding is None:
             return None
         if isinstance(self.result.rows, Expr):
-            binding = {**binding, self.result.rows.name: SIZE}
+            binding = {**binding, self.result.rows.name: SIZES[attempt % len(SIZES)]}
             if not self.sizes.meets_constraints(binding):
                 return None
         numbers = np.random.default_rng((attempt, turn))
@@ -176,3 +252,16 @@ class _Runs:
         self.path.write_bytes(pickle.dumps(feeds))
         found = self.process.run(self.path)
         return None if isinstance(found, Failure) else found
+
+
+def _difference(was: Any, now: Any, place: int, change: _Change) -> str:
+    """The first difference of a row of an output, at the axis `place`, or of all of it; "" if there is none."""
+    if place >= 0:
+        was, now = np.take(was, [change.before], place), np.take(now, [change.after], place)
+    found = difference(was, now, TOLERANCE)
+    if found is None:
+        return ""
+    if found.index is None:
+        return found.reason
+    index = [change.before if axis == place else each for axis, each in enumerate(found.index)]
+    return f"element {index} was {found.original}, is {found.rewritten}"

@@ -1,4 +1,4 @@
-"""The transfer functions of Gather, GatherND and ScatterND: whether an index leads to another row.
+"""The transfer functions of operators that take indices or give them: whether an index leads to another row.
 
 An index into an axis with the rows keeps to its row if it carries the number of the row, and the rest of it is in
 bounds of the row.
@@ -13,17 +13,39 @@ from gather_infer.provenance.label_transfer import by_labels
 from gather_infer.provenance.movement import labelled, transfer
 from gather_infer.provenance.row_numbers import is_within
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import Digit, Kind, RowNumber, Rows, State
+from gather_infer.provenance.states import (
+    Digit,
+    Kind,
+    ListedPositions,
+    Listing,
+    Lost,
+    RowNumber,
+    Rows,
+    RowsLost,
+    State,
+)
 from gather_infer.tensor import Shape
 
 TAKES = "takes rows by their numbers"
+LISTS = "it lists positions of all rows along one axis"
 
 
 def leads_to_own_row(step: RowStep, number: RowNumber | None, shape: Shape, digit: Digit) -> bool:
     """Whether an index into the axis of the rows is `row*inner + g` with `0 <= g < inner`."""
-    if number is None or shape[digit.axis] != step.batch.rows * digit.inner:
+    if number is None or digit.listing is not None or shape[digit.axis] != step.batch.rows * digit.inner:
         return False
     return number.coefficient == digit.inner and is_within(step, number, digit.inner)
+
+
+def own_place(step: RowStep, number: RowNumber | None, data: Rows, shape: Shape, axis: int) -> Digit | None:
+    """The place of the rows in data whose axis an index addresses that leads to its own row; None for another index.
+
+    An axis along which elements do not vary can have the rows in any order.
+    """
+    digit = data.digit
+    if number is not None and data.constant and axis in data.flat:
+        digit = Digit(axis, number.coefficient)
+    return digit if digit is not None and digit.axis == axis and leads_to_own_row(step, number, shape, digit) else None
 
 
 @transfer("Gather")
@@ -49,7 +71,7 @@ def gather(step: RowStep) -> list[State]:
             raise step.blocked(Kind.COUNT, "it computes with the number of rows")
         assert indices.digit is not None, "numbers have a place"
         is_constant = data.constant and indices.constant
-        return [Rows(Digit(axis + indices.digit.axis, indices.digit.inner), constant=is_constant)]
+        return [Rows(indices.digit._replace(axis=axis + indices.digit.axis), constant=is_constant)]
     if data.has_numbers:
         return [_of_numbers(step, data, axis, x, made)]
     return labelled(step)
@@ -61,7 +83,7 @@ def _of_numbers(step: RowStep, data: Rows, axis: int, x: Labels, made: Labels) -
     assert data.digit is not None, "numbers have a place"
     label = x[data.digit.axis]
     flat = frozenset(a for a, found in enumerate(made) if found in x and x.index(found) in data.flat)
-    result = data.with_(digit=Digit(made.index(label), data.digit.inner), flat=flat)
+    result = data.with_(digit=data.digit._replace(axis=made.index(label)), flat=flat)
     if data.columns is None:
         return result
     if axis != len(x) - 1:
@@ -128,18 +150,82 @@ def scatter_nd(step: RowStep) -> list[State]:
     if data.has_numbers or updates.has_numbers:
         raise step.blocked(Kind.NUMBER, "it moves the numbers of rows")
     numbers = numbers_of_columns(indices, depth)
+    numbered = [column for column, number in enumerate(numbers) if number is not None]
+    if not numbered:
+        return labelled(step)
+    digit = own_place(step, numbers[numbered[0]], data, shape, numbered[0])
+    if digit is None or len(numbered) > 1:
+        raise step.blocked(Kind.NUMBER, "an index is the number of the row")
+    return [_written(step, digit)]
+
+
+@transfer("ScatterElements")
+def scatter_elements(step: RowStep) -> list[State]:
+    data, indices, updates = step.rows(0), step.rows(1), step.rows(2)
+    shape = step.input_shape(0)
+    axis = step.axis(len(shape))
+    if indices.number is None or indices.digit is None or axis is None or labels_of(step) is None:
+        return labelled(step)
+    if data.has_numbers or updates.has_numbers:
+        raise step.blocked(Kind.NUMBER, "it moves the numbers of rows")
+    digit = own_place(step, indices.number, data, shape, axis)
+    if digit is None or indices.digit.axis != axis:
+        raise step.blocked(Kind.NUMBER, "an index is the number of the row")
+    return [_written(step, digit)]
+
+
+def _written(step: RowStep, digit: Digit) -> Rows:
+    """The state of data with updates in their own rows."""
+    data, indices, updates = step.rows(0), step.rows(1), step.rows(2)
+    assert indices.digit is not None, "numbers have a place"
+    if any(state.counted is not None for state in (data, indices, updates)):
+        raise step.blocked(Kind.COUNT, "it computes with the number of rows")
+    if updates.constant and indices.digit.axis not in updates.flat and step.input_shape(2)[indices.digit.axis] != 1:
+        raise step.blocked(Kind.NUMBER, "it writes a tensor that differs from row to row")
+    if not updates.constant and updates.digit != indices.digit:
+        raise step.mixed("it writes elements of other rows")
+    return Rows(digit, constant=data.constant and indices.constant and updates.constant)
+
+
+@transfer("GatherElements")
+def gather_elements(step: RowStep) -> list[State]:
+    data, indices, shape = step.rows(0), step.rows(1), step.input_shape(0)
+    axis = step.axis(len(shape))
+    if indices.number is None or indices.digit is None or axis is None or labels_of(step) is None:
+        return labelled(step)
     digit = data.digit
-    if any(number is not None for number in numbers):
-        if digit is None or digit.axis >= depth or not leads_to_own_row(step, numbers[digit.axis], shape, digit):
-            raise step.blocked(Kind.NUMBER, "an index is the number of the row")
-        if any(number is not None for column, number in enumerate(numbers) if column != digit.axis):
-            raise step.blocked(Kind.NUMBER, "an index is the number of the row")
-        assert indices.digit is not None, "numbers have a place"
-        if updates.counted is not None or indices.counted is not None or data.counted is not None:
-            raise step.blocked(Kind.COUNT, "it computes with the number of rows")
-        if updates.constant and indices.digit.axis not in updates.flat and step.input_shape(2)[indices.digit.axis] != 1:
-            raise step.blocked(Kind.NUMBER, "it writes a tensor that differs from row to row")
-        if not updates.constant and updates.digit != indices.digit:
-            raise step.mixed("it writes elements of other rows")
-        return [Rows(digit, constant=data.constant and indices.constant and updates.constant)]
+    is_own = digit is not None and digit.axis == axis and leads_to_own_row(step, indices.number, shape, digit)
+    if data.has_numbers or not is_own or indices.digit.axis != axis:
+        raise step.blocked(Kind.NUMBER, "an index is the number of the row")
+    if indices.counted is not None or data.counted is not None:
+        raise step.blocked(Kind.COUNT, "it computes with the number of rows")
+    return [Rows(indices.digit, constant=data.constant and indices.constant)]
+
+
+@transfer("NonZero")
+def non_zero(step: RowStep) -> list[State]:
+    """ListedPositions in row-major order; the index along the axis of the rows carries the number of the row.
+
+    x        [d0, ..., dr-1]
+    result   [r, positions]
+    """
+    state, shape, (_, size) = step.rows(0), step.input_shape(0), step.result_shape()
+    lost = Lost(Kind.UNKNOWN, step.place.path, "NonZero", LISTS)
+    digit = state.digit
+    if state.constant or state.has_numbers or digit is None or digit.listing is not None:
+        raise RowsLost(lost)
+    if shape[digit.axis] != step.batch.rows * digit.inner:
+        raise RowsLost(lost)
+    number = RowNumber(digit.inner, 0, digit.inner - 1)
+    place = Digit(0, listing=Listing(step.place.path, size))
+    tuples = Rows(place, constant=False).with_columns([number if a == digit.axis else None for a in range(len(shape))])
+    return [ListedPositions(tuples, lost)]
+
+
+@transfer("Transpose")
+def transpose(step: RowStep) -> list[State]:
+    """The index tuples of the positions."""
+    state = step.states[0]
+    if isinstance(state, ListedPositions) and (step.integers("perm") or (1, 0)) == (1, 0):
+        return [state.tuples]
     return labelled(step)

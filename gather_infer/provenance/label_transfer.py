@@ -95,7 +95,7 @@ def _output(step: RowStep, labels: AxisLabels, operands: Sequence[LabelledOperan
             if label is None or label not in made or label in labels.mixed or operand.state.digit is None:
                 continue
             if not any(_meets_constant(other, label, operand) for other in operands):
-                digit = Digit(made.index(label), operand.state.digit.inner)
+                digit = operand.state.digit._replace(axis=made.index(label))
                 break
     for operand in operands:
         for axis, label in enumerate(operand.labels):
@@ -105,6 +105,8 @@ def _output(step: RowStep, labels: AxisLabels, operands: Sequence[LabelledOperan
                 if carriers:
                     raise step.blocked(Kind.COUNT, "it combines elements of all rows")
                 counted = step.place.path
+            if (label in labels.mixed or label not in made) and not step.batch.is_fixed(operand.shape[axis]):
+                raise step.unknown("it combines elements along an axis whose size depends on elements")
     flat = frozenset(a for a, label in enumerate(made) if label in labels.flat or _is_flat(labels, operands, label))
     number, columns = None, None
     if labels.moves and operands and operands[0].state.has_numbers:
@@ -134,14 +136,14 @@ def _digit(
     size = carriers[0].shape[carriers[0].labels.index(label)]
     for other in carriers:
         assert other.state.digit is not None, "a tensor that depends on rows has a place for them"
-        if other.state.digit.inner != first.inner or other.shape[other.state.digit.axis] != size:
+        if other.state.digit.order != first.order or other.shape[other.state.digit.axis] != size:
             raise step.mixed("it combines rows at different places of merged axes")
     for operand in operands:
         if list(operand.labels).count(label) > 1:
             raise step.mixed("it combines two axes of rows")
         if not operand.has_rows and _meets_constant(operand, label, carriers[0]):
             raise step.blocked(Kind.NUMBER, "it combines rows with a tensor that differs from row to row")
-    return Digit(made.index(label), first.inner)
+    return first._replace(axis=made.index(label))
 
 
 def _meets_constant(operand: LabelledOperand, label: Label, carrier: LabelledOperand) -> bool:
@@ -152,7 +154,7 @@ def _meets_constant(operand: LabelledOperand, label: Label, carrier: LabelledOpe
     assert other is not None, "the carrier has rows"
     if operand.labels.count(label) > 1:
         return True
-    is_aligned = digit is not None and operand.labels[digit.axis] == label and digit.inner == other.inner
+    is_aligned = digit is not None and operand.labels[digit.axis] == label and digit.order == other.order
     return not (is_aligned and operand.shape[operand.labels.index(label)] == carrier.shape[other.axis])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from gather_infer.provenance.algebra import digit_in, groups, quotient, strides
@@ -11,7 +12,7 @@ from gather_infer.provenance.axis_labels import AxisLabels, Role, labels_of
 from gather_infer.provenance.label_transfer import by_labels
 from gather_infer.provenance.movement_labels import stepped_axes
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import CONSTANT, Digit, Kind, RowNumber, Rows, RowsLost, State
+from gather_infer.provenance.states import CONSTANT, Digit, Kind, RowNumber, Rows, State, rows_of
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import Shape, format_shape
 
@@ -36,7 +37,7 @@ def labelled(step: RowStep, labels: AxisLabels | None = None) -> list[State]:
     """The states by the axis labels of the operator."""
     found = labels or labels_of(step)
     if found is None:
-        raise step.unknown("its attributes or inputs are not understood")
+        raise step.not_understood("its attributes or inputs are not understood")
     return by_labels(step, found)
 
 
@@ -46,11 +47,12 @@ def reshape(step: RowStep) -> list[State]:
     state, shape, made = step.rows(0), step.input_shape(0), step.result_shape()
     digit = state.digit
     if digit is not None:
-        outer = quotient(shape[digit.axis], step.batch.rows * digit.inner)
+        entries = digit.entries(step.batch.rows)
+        outer = quotient(shape[digit.axis], entries * digit.inner)
         assert outer is not None, "the axis of the rows has all of them"
         outer = product(shape[: digit.axis]) * outer
-        found = digit_in(made, step.batch.rows, digit.inner * strides(shape)[digit.axis], outer)
-        digit = None if found is None else Digit(*found)
+        found = digit_in(made, entries, digit.inner * strides(shape)[digit.axis], outer)
+        digit = None if found is None else digit._replace(axis=found[0], inner=found[1])
         if digit is None and not state.constant:
             kind = Kind.ROWS if product(shape) == product(made) else Kind.UNKNOWN
             raise step.blocked(kind, f"rows have no place of their own: {format_shape(shape)} -> {format_shape(made)}")
@@ -139,7 +141,7 @@ def dynamic_quantization(step: RowStep) -> list[State]:
 
 def _multiple_of_rows(step: RowStep, dim: Dim | None, digit: Digit) -> bool:
     """Whether a position in the axis of the rows is at the start of all rows."""
-    if dim is None or (isinstance(dim, int) and dim < 0):
+    if dim is None or (isinstance(dim, int) and dim < 0) or digit.listing is not None:
         return False
     return quotient(dim, step.batch.rows * digit.inner) is not None
 
@@ -162,10 +164,22 @@ def slices(step: RowStep) -> list[State]:
             if _multiple_of_rows(step, start, state.digit):
                 kept[axis] = x[axis]
     if state.columns is not None and kept[-1] != x[-1]:
-        raise step.blocked(Kind.NUMBER, "it moves the numbers of rows")
+        start = None if len(x) - 1 in steps else _start(step, len(x) - 1, len(x))
+        return [_columns(step, found, state.columns, start, 0)]
     needs_values = any(a != b for a, b in zip(kept, x, strict=True))
     roles = (Role.PARAMETER if needs_values else Role.SHAPE for _ in step.inputs[1:])
     return by_labels(step, replace(found, inputs=(x, *roles), outputs=(tuple(kept),)))
+
+
+def _columns(
+    step: RowStep, labels: AxisLabels, columns: Sequence[RowNumber | None], start: Dim | None, output: int
+) -> State:
+    """Some columns of index tuples, from `start` on."""
+    size = step.result_shape(output)[-1]
+    if not isinstance(start, int) or start < 0 or not isinstance(size, int) or start + size > len(columns):
+        raise step.blocked(Kind.NUMBER, "it moves the numbers of rows")
+    bare = step.with_states([step.rows(0).with_(columns=None), *step.states[1:]])
+    return rows_of(by_labels(bare, labels)[output]).with_columns(columns[start : start + size])
 
 
 def _start(step: RowStep, axis: int, rank: int) -> Dim | None:
@@ -191,6 +205,9 @@ def split(step: RowStep) -> list[State]:
     axis = step.axis(len(shape))
     if found is None or axis is None:
         raise step.unknown("its axis is not known")
+    if state.columns is not None and axis == len(shape) - 1:
+        starts = accumulate((step.result_shape(output)[axis] for output in step.outputs[:-1]), initial=0)
+        return [_columns(step, found, state.columns, start, output) for output, start in enumerate(starts)]
     if state.has_numbers:
         raise step.blocked(Kind.NUMBER, "it moves the numbers of rows")
     x = found.inputs[0]
@@ -254,12 +271,10 @@ def _joined_numbers(step: RowStep, labels: AxisLabels, states: Sequence[Rows], a
             raise step.blocked(Kind.NUMBER, "it joins the numbers of rows")
         columns += state.columns if state.columns is not None else [state.number] * width
     bare = replace(step, states=[state.with_(number=None, columns=None) for state in states])
-    (found,) = by_labels(bare, labels)
-    if not isinstance(found, Rows):
-        raise RowsLost(found)
+    found = rows_of(by_labels(bare, labels)[0])
     x = labels.outputs[0]
-    place = None if found.digit is None else (x[found.digit.axis], found.digit.inner)
+    place = None if found.digit is None else (x[found.digit.axis], found.digit.order)
     for state in states:
-        if state.has_numbers and (state.digit is None or (x[state.digit.axis], state.digit.inner) != place):
+        if state.has_numbers and (state.digit is None or (x[state.digit.axis], state.digit.order) != place):
             raise step.blocked(Kind.NUMBER, "it joins the numbers of rows")
     return [found.with_(columns=tuple(columns))]

@@ -11,7 +11,7 @@ from gather_infer.provenance.axis_labels import AxisLabels, Role, broadcast_labe
 from gather_infer.provenance.label_transfer import by_labels
 from gather_infer.provenance.movement import labelled, transfer
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import Kind, RowNumber, Rows, RowsLost, State
+from gather_infer.provenance.states import Kind, RowNumber, Rows, RowsLost, State, rows_of
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType
 
@@ -112,18 +112,16 @@ def is_within(step: RowStep, number: RowNumber, size: Dim) -> bool:
 def _combined(step: RowStep, labels: AxisLabels, number: RowNumber) -> Rows:
     """The elementwise result with a number; all numbers have to be at the place of the rows."""
     states = [state.with_(number=None, columns=None) if isinstance(state, Rows) else state for state in step.states]
-    (found,) = by_labels(replace(step, states=states), labels)
-    if not isinstance(found, Rows):
-        raise RowsLost(found)
+    found = rows_of(by_labels(replace(step, states=states), labels)[0])
     made = labels.outputs[0]
     for index, state in enumerate(step.states):
         if not isinstance(state, Rows) or not state.has_numbers:
             continue
         x = labels.inputs[index]
         assert not isinstance(x, Role) and state.digit is not None, "numbers have a place"
-        if found.digit is None or (made[found.digit.axis], found.digit.inner) != (
+        if found.digit is None or (made[found.digit.axis], found.digit.order) != (
             x[state.digit.axis],
-            state.digit.inner,
+            state.digit.order,
         ):
             raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
     return found.with_(number=number if number.coefficient != 0 else None)

@@ -13,7 +13,7 @@ from gather_infer.inference.inferred_graphs import InferredNode
 from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.model.attributes import decoded
 from gather_infer.node_facts import NodeFacts
-from gather_infer.provenance.states import Kind, Lost, RowNumber, Rows, RowsLost, State
+from gather_infer.provenance.states import Kind, Lost, RowNumber, Rows, RowsLost, State, lost_of, rows_of
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols
 from gather_infer.tensor import Ratio, Shape, SymbolicTensor, Value
 
@@ -122,14 +122,14 @@ class RowStep(NodeFacts):
         """The shape of an output. Raises RowsLost if its rank is unknown."""
         shape = self.result(output).shape
         if shape is None:
-            raise self.unknown("its rank is unknown")
+            raise self.not_understood("its rank is unknown")
         return shape
 
     def input_shape(self, index: int) -> Shape:
         """The shape of an input. Raises RowsLost if its rank is unknown."""
         shape = self.shape(index)
         if shape is None:
-            raise self.unknown(f"the rank of input {index} is unknown")
+            raise self.not_understood(f"the rank of input {index} is unknown")
         return shape
 
     def rows(self, index: int) -> Rows:
@@ -137,9 +137,7 @@ class RowStep(NodeFacts):
         state = self.states[index] if index < len(self.states) else None
         if state is None:
             raise self.unknown(f"input {index} is missing")
-        if isinstance(state, Lost):
-            raise RowsLost(state)
-        return state
+        return rows_of(state)
 
     def blocked(self, kind: Kind, reason: str) -> RowsLost:
         return RowsLost(Lost(kind, self.place.path, self.op_type, reason))
@@ -149,6 +147,11 @@ class RowStep(NodeFacts):
 
     def unknown(self, reason: str) -> RowsLost:
         return self.blocked(Kind.UNKNOWN, reason)
+
+    def not_understood(self, reason: str) -> RowsLost:
+        """The state of an input that blocks, a mixed one first; else that of this node."""
+        blocked = [lost for state in self.states if state is not None and (lost := lost_of(state)) is not None]
+        return RowsLost(min(blocked, key=lambda state: not state.mixes)) if blocked else self.unknown(reason)
 
     def require_parameter(self, index: int) -> None:
         """Raise RowsLost unless the elements of an optional input are equal for every row, and number, of rows."""
@@ -160,6 +163,8 @@ class RowStep(NodeFacts):
         state = self.rows(index)
         if not state.constant or state.has_numbers:
             raise self.unknown(f"input {index} depends on rows")
+        if not all(self.batch.is_fixed(dim) for dim in fact.shape or ()):
+            raise self.unknown(f"the size of input {index} depends on elements")
         if state.counted is not None:
             raise self.blocked(Kind.COUNT, f"input {index} depends on the number of rows")
         if state.digit is not None and state.digit.axis not in state.flat:

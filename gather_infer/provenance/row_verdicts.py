@@ -10,7 +10,7 @@ from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import NodePath
 from gather_infer.provenance.analysis import RowAnalysis
 from gather_infer.provenance.result import Independence, IndependenceVerdict, OutputIndependence
-from gather_infer.provenance.states import Kind, Lost, State
+from gather_infer.provenance.states import Kind, ListedPositions, Lost, Rows, State, listing_of
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import SymbolicTensor
 
@@ -47,7 +47,8 @@ def fed_tensors(inference: Inference) -> dict[str, SymbolicTensor]:
 def _verdict(analysis: RowAnalysis, name: str, state: State) -> OutputIndependence:
     """The verdict for an output with a state."""
     main = analysis.graphs.main
-    if not isinstance(state, Lost):
+    state = _without_listing(analysis, name, state)
+    if isinstance(state, Rows):
         if state.counted is not None:
             return _mixed(name, state.counted, "gives it the number of rows", combines=True)
         if state.has_numbers and (producer := main.producer(name)) is not None:
@@ -68,6 +69,19 @@ def _verdict(analysis: RowAnalysis, name: str, state: State) -> OutputIndependen
     )
 
 
+def _without_listing(analysis: RowAnalysis, name: str, state: State) -> Rows | Lost:
+    """The state of an output, which needs an axis of the rows, and sizes that depend on no row."""
+    listing = listing_of(state)
+    if listing is not None:
+        return Lost(Kind.UNKNOWN, listing.node, "NonZero", "it lists positions of all rows along one axis")
+    assert not isinstance(state, ListedPositions), "positions are listed"
+    fact = analysis.inference[name]
+    shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
+    if isinstance(state, Rows) and not all(map(analysis.batch.is_fixed, shape)):
+        return Lost(Kind.UNKNOWN, None, "", "its size depends on elements")
+    return state
+
+
 def _mixed(name: str, node: NodePath, action: str, *, combines: bool) -> OutputIndependence:
     """The verdict for an output that has the number of its rows, or of all rows."""
     return OutputIndependence(
@@ -81,6 +95,12 @@ def _mixed(name: str, node: NodePath, action: str, *, combines: bool) -> OutputI
     )
 
 
+def _begins(found: State, state: Lost) -> bool:
+    """Whether the state of an input is that of an output, or lists the positions that make it so."""
+    listing = listing_of(found)
+    return found == state or (listing is not None and listing.node == state.node)
+
+
 def path_of(analysis: RowAnalysis, graph: InferredGraph, name: str, state: Lost) -> list[str]:
     """The labels of the nodes from the one where a state begins to the one that makes a tensor."""
     found: list[str] = []
@@ -91,7 +111,7 @@ def path_of(analysis: RowAnalysis, graph: InferredGraph, name: str, state: Lost)
         found.append(str(place.path))
         if place.path == state.node:
             break
-        following = (read for read in place.definition.inputs if read and analysis.state(graph, read) == state)
+        following = (read for read in place.definition.inputs if read and _begins(analysis.state(graph, read), state))
         name = next(following, "")
         if not name:
             break

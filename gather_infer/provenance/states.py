@@ -6,10 +6,14 @@ A *row* is an index of the batch: of one axis of each input that has rows. `B` i
     by row        one axis is indexed by `(p*B + b)*inner + s`; elements with row `b` depend on row `b` of the inputs
     mixed         a node combines rows, or uses the number of a row or of all rows
     unknown       a node is not understood
+
+The axis may also list positions that a NonZero found in all rows, in place of the rows: then an element depends on the
+row of its position, and on the position in that row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
@@ -18,11 +22,35 @@ from gather_infer.node_ids import NodePath
 from gather_infer.symbolic import Dim
 
 
+class Listing(NamedTuple):
+    """The positions that a NonZero found in all rows.
+
+    node   the NonZero: another one finds others, even if there are as many
+    size   their number, which depends on all rows
+    """
+
+    node: NodePath
+    size: Dim
+
+
 class Digit(NamedTuple):
-    """The place of the rows in a tensor: the index of `axis` is `(p*B + b)*inner + s` with 0 <= s < inner, in row b."""
+    """The place of the rows in a tensor: the index of `axis` is `(p*B + b)*inner + s` with 0 <= s < inner, in row b.
+
+    listing   positions in place of the rows: `B` is their number, and `b` the number of one
+    """
 
     axis: int
     inner: Dim = 1
+    listing: Listing | None = None
+
+    @property
+    def order(self) -> tuple[Dim, Listing | None]:
+        """The meaning of an index along the axis: two tensors have the same rows at each index if it is the same."""
+        return self.inner, self.listing
+
+    def entries(self, rows: Dim) -> Dim:
+        """The number of rows, or of listed positions."""
+        return rows if self.listing is None else self.listing.size
 
 
 class RowNumber(NamedTuple):
@@ -63,6 +91,12 @@ class Rows:
     def with_(self, **changes: Any) -> Rows:
         return replace(self, **changes)
 
+    def with_columns(self, columns: Sequence[RowNumber | None]) -> Rows:
+        """The state with a number for each index of the last axis."""
+        if len(columns) == 1:
+            return replace(self, number=columns[0], columns=None)
+        return replace(self, number=None, columns=tuple(columns) if any(columns) else None)
+
 
 class Kind(Enum):
     """Why rows are not known to be independent.
@@ -97,9 +131,42 @@ class Lost:
         return self.kind is not Kind.UNKNOWN
 
 
-State: TypeAlias = "Rows | Lost"
+@dataclass(frozen=True, slots=True)
+class ListedPositions:
+    """The result of a NonZero over rows, `[rank, positions]`.
+
+    tuples   the state of its transpose, a tuple of indices for each position
+    lost     the state of the result of a node that does not transpose it
+    """
+
+    tuples: Rows
+    lost: Lost
+
+
+State: TypeAlias = "Rows | Lost | ListedPositions"
 
 CONSTANT = Rows()
+
+
+def lost_of(state: State) -> Lost | None:
+    """The state that a node passes on which does not understand its input; None for a tensor with rows."""
+    if isinstance(state, Rows):
+        return None
+    return state if isinstance(state, Lost) else state.lost
+
+
+def rows_of(state: State) -> Rows:
+    """The state of a tensor with rows. Raises RowsLost for another one."""
+    if isinstance(state, Rows):
+        return state
+    raise RowsLost(state if isinstance(state, Lost) else state.lost)
+
+
+def listing_of(state: State) -> Listing | None:
+    """The positions that a tensor has in place of rows."""
+    if isinstance(state, ListedPositions):
+        state = state.tuples
+    return state.digit.listing if isinstance(state, Rows) and state.digit is not None else None
 
 
 class RowsLost(Exception):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gather_infer.provenance.algebra import quotient
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import Digit, Lost, Rows, RowsLost, State
+from gather_infer.provenance.states import Digit, Rows, RowsLost, State
 from gather_infer.tensor import Shape, SymbolicTensor
 
 
 def well_formed(step: RowStep, output: int, state: State) -> State:
-    """The state, or a blocked one if a size depends on rows."""
-    if isinstance(state, Lost):
+    """The state, or a blocked one if a size depends on rows; not that of listed positions, or of equal elements."""
+    if not isinstance(state, Rows):
         return state
     try:
         return _checked(step, step.result(output), state)
@@ -24,10 +24,11 @@ def _checked(step: RowStep, fact: SymbolicTensor, state: Rows) -> Rows:
         if state.digit is not None or state.counted is not None:
             raise step.unknown("the rank of its result is unknown")
         return Rows()
-    if not all(batch.is_fixed(dim) for dim in shape):
-        raise step.unknown("the size of its result depends on elements")
     flat = frozenset(axis for axis in state.flat if axis < len(shape) and shape[axis] != 1)
     digit = state.digit
+    listed = digit.axis if digit is not None and digit.listing is not None else None
+    if not all(batch.is_fixed(dim) or axis in flat or axis == listed for axis, dim in enumerate(shape)):
+        raise step.unknown("the size of its result depends on elements")
     if digit is not None and not _fits(step, shape, digit):
         if not state.constant or state.has_numbers:
             raise step.unknown(f"the rows have no place in {shape[digit.axis]}")
@@ -48,5 +49,7 @@ def _checked(step: RowStep, fact: SymbolicTensor, state: Rows) -> Rows:
 
 def _fits(step: RowStep, shape: Shape, digit: Digit) -> bool:
     """Whether the axis of the rows has the size `p * rows * inner`, where p and inner do not count rows."""
-    outer = quotient(shape[digit.axis], step.batch.rows * digit.inner)
-    return outer is not None and not step.batch.counts_rows(outer) and not step.batch.counts_rows(digit.inner)
+    outer = quotient(shape[digit.axis], digit.entries(step.batch.rows) * digit.inner)
+    if outer is None or not (step.batch.is_fixed(outer) and step.batch.is_fixed(digit.inner)):
+        return False
+    return not step.batch.counts_rows(outer) and not step.batch.counts_rows(digit.inner)

@@ -88,6 +88,8 @@ def _independence_lines(result: UnfreezeResult, view: View) -> list[str]:
         lines += fitted(
             f"  rows of {printable(symbol)} independent: {found.verdict}{printable(reason)}", view.width, "    "
         )
+        if cause is not None and cause.run:
+            lines += fitted(f"    {printable(cause.run)}", view.width, "    ")
     return lines
 
 
@@ -97,6 +99,8 @@ def _row_lines(result: UnfreezeResult, view: View) -> list[str]:
         return []
     if rows.faults:  # the cause is in the lines about independence
         return fitted(f"  refused: {printable(rows.faults[0])}", view.width, "    ")
+    if result.dependence:
+        return ["  refused: rows depend on each other"]
     if rows.skipped:
         return fitted(
             f"  refused: rows not compared: {printable(rows.skipped)}; --no-verify leaves this out", view.width, "    "

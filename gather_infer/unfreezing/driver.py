@@ -20,6 +20,8 @@ from gather_infer.model.paths import bodies
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN
 from gather_infer.progress import Progress, no_progress
+from gather_infer.provenance.confirmation import confirmed
+from gather_infer.provenance.result import IndependenceVerdict
 from gather_infer.provenance.row_verdicts import independence_of
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim
@@ -182,8 +184,14 @@ def _unfrozen(
         like_sizes={} if other is None else dict(other.sizes),
     )
     if blocked is None and after is not None:
-        axes = {name: {site.input: site.axis for site in sites[name]} for name in walk.row_symbols}
-        result = replace(result, independence={name: independence_of(after, found) for name, found in axes.items()})
+        axes = {name: {site.input: site.axis for site in sites[name]} for name in freed if name in walk.row_symbols}
+        independence = {name: independence_of(after, found) for name, found in axes.items()}
+        if verify:
+            for name, found in independence.items():
+                if found.verdict is not IndependenceVerdict.PROVED:
+                    progress(lambda: "running rows beside others")
+                    independence[name] = confirmed(after, axes[name], found, proto)
+        result = replace(result, independence=independence)
     if blocked is None and verify:
         assert after is not None, "there is a result"
         progress(lambda: "running rows together and alone")

@@ -11,7 +11,7 @@ from gather_infer.model import ModelFile
 from gather_infer.model.edits import RemoveNode
 from gather_infer.model.tensors import fed_inputs
 from gather_infer.passes.result import PassResult
-from gather_infer.provenance.result import Independence
+from gather_infer.provenance.result import Independence, IndependenceVerdict
 
 
 class Blocked(GatherInferError):
@@ -107,18 +107,27 @@ class UnfreezeResult(PassResult):
 
     @property
     def refused(self) -> bool:
-        return self.blocked is not None or (self.rows is not None and not self.rows.ok)
+        return self.blocked is not None or (self.rows is not None and not self.rows.ok) or bool(self.dependence)
 
     @property
     def why_refused(self) -> str:
         """Why the model is not written; "" if it is."""
         if self.blocked is not None:
             return f"{self.blocked.node}: {self.blocked.reason}"
-        if self.rows is None or self.rows.ok:
-            return ""
-        if not self.rows.faults:
-            return f"rows not compared: {self.rows.skipped}"
-        return "; ".join((self.rows.faults[0], *self.mixing))
+        if self.rows is not None and self.rows.faults:
+            return "; ".join((self.rows.faults[0], *self.mixing))
+        if self.dependence:
+            return self.dependence
+        return "" if self.rows is None or self.rows.ok else f"rows not compared: {self.rows.skipped}"
+
+    @property
+    def dependence(self) -> str:
+        """The run in which rows of the result depend on each other, with the node that mixes them; "" if none does."""
+        refuted = (each for each in self.independence.values() if each.verdict is IndependenceVerdict.REFUTED)
+        causes = ((each.rows, cause) for each in refuted if (cause := each.cause) is not None)
+        return next(
+            (f"rows of {rows} depend on each other: {cause.run}; {cause.explanation}" for rows, cause in causes), ""
+        )
 
     @property
     def mixing(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ UNSEEN = {
     "Where: an offset in the row or above": LEAVES,
     "GatherND: tuples of which one has another row": ONE_ROW,
     "If: a branch that varies along a selected axis": SAME,
+    "NonZero: three positions further": LEAVES,
 }
 
 
@@ -146,6 +147,8 @@ STATIC = {
     "a branch with other rows": ("(float[2, 3] x) => y = If (q) <then_branch = t () => (float[2, 3] v) { v = Relu(x) }, else_branch = e () => (float[2, 3] w) { w = Identity(c) }> <float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
     "a first branch with other rows": ("(float[2, 3] x) => y = If (q) <then_branch = t () => (float[2, 3] v) { v = Identity(c) }, else_branch = e () => (float[2, 3] w) { w = Relu(x) }> <float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
     "rows as the values of OneHot": ("(float[2] x) => y = OneHot(i, d, x) <int64[3] i = {0, 1, 2}, int64 d = {3}>", False),
+    "listed elements in a constant with equal rows": ("(float[2, 3] x) => k = Greater(x, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) g = GatherND(x, t) y = ScatterND(c, t, g) <float z = {0}, float[2, 3] c = {1, 2, 3, 1, 2, 3}>", True),
+    "listed elements in a constant with other rows": ("(float[2, 3] x) => k = Greater(x, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) g = GatherND(x, t) y = ScatterND(c, t, g) <float z = {0}, float[2, 3] c = {1, 2, 3, 1, 2, 4}>", False),
     "normalized over all axes": ("(float[2, 3] x) => y = LayerNormalization <axis = 0> (x, c, c) <float[2, 3] c = {1, 2, 3, 1, 2, 3}>", False),
 }  # fmt: skip
 
