@@ -14,7 +14,7 @@ from tests.oracle.source_faults import Fault, FaultTable
 _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
     "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one",
-    "image_networks", "image_pairs", "coinciding_numbers", "tables",
+    "image_networks", "image_pairs", "coinciding_numbers", "tables", "joined_parts",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
@@ -32,6 +32,7 @@ FIRST: Final = {
         ("divisible_sizes", "explained_paddings", "grids", "rolled_images", "window_masks", "window_paddings"),
         ("tests/unfreezing/test_image_networks.py",),
     ),
+    "joined_parts": ("tests/unfreezing/test_joined_parts.py",),
     "requested_sizes": ("tests/unfreezing/test_requested_sizes.py",),
     "required_sizes": ("tests/unfreezing/test_requested_sizes.py",),
     "repeated_rows": ("tests/unfreezing/test_repeated_rows.py",),
@@ -351,6 +352,20 @@ FAULTS: Final = tuple(
         ("driver", "            if not has_rows_in_two_axes(result[0], outputs):\n", "            if result:\n", "outputs have the same rows in two axes"),
         ("constant_rows", "if shape[axis] != 1 or name in walk.dependent or", "if shape[axis] != 1 or", "rows that depend on the input are repeated"),
         ("operand_edits", "    for others in combinations(ones, len(freed)):\n", "    for others in combinations(ones[:0], len(freed)):\n", "a Squeeze removes the axis of the rows"),
+        # parts of joined axes
+        ("joined_parts", "return _Bound(before, before) if min(counts) > _SMALL else None", "return _Bound(before, before)", "a level may have two positions"),
+        ("joined_parts", "return _Bound(before, before) if counts[0] != counts[1] else None", "return _Bound(before, before)", "as many tokens as pixels are cut off"),
+        ("joined_parts", "return _Bound(before, -behind) if counts[0] > _SMALL and counts[0] != counts[1] else None", "return _Bound(before, -behind) if counts[0] != counts[1] else None", "two pixels before a token are cut off"),
+        ("joined_parts", "return _Bound(before, -behind) if counts[0] > _SMALL and counts[0] != counts[1] else None", "return _Bound(before, -behind) if counts[0] > _SMALL else None", "as many tokens behind pixels are cut off"),
+        ("joined_parts", "if each == label and axes[axis] == factors:", "if axes[axis] == factors:", "any axis of the size has the parts"),
+        ("joined_parts", "            self._record(node.output[output], {place: held for place, held in found.items() if place not in clashes})", "            self._record(node.output[output], found)", "the first of two orders is that of a sum"),
+        ("joined_parts", "        if node.op_type != \"ReverseSequence\":\n            self._follow(node)\n", "        self._follow(node)\n", "a reversed sequence has its order"),
+        ("joined_parts", "            parts += self.of(given, axis) or (held[axis],)", "            parts += (held[axis],)", "parts are not parts of what they are joined in"),
+        ("joined_parts", "{new: known[old] for old, new in zip(places, made, strict=True) if old in known}", "{}", "a Reshape forgets parts"),
+        ("joined_parts", "        elif len(axes[axis]) == 1:\n", "        elif not axes:\n", "two parts are none"),
+        ("joined_parts", "        taken = parts[places.index(start) : ends[-1]]", "        taken = parts[: ends[-1] - places.index(start)]", "a cut takes the first parts"),
+        ("joined_parts", "            start += fact.shape[axis]", "            start = fact.shape[axis]", "each part of a Split begins behind the one before alone"),
+        ("cuts", "                elif ends.dtype == np.int64:\n", "                elif not start:\n", "no begin of a cut is computed"),
         # indices into merged axes, and second models
         ("row_numbers", "    if along is None and free.any():\n        return None\n", "", "any position is one of a merged axis"),
         ("row_numbers", "    if array.min() < 0 or array.max() >= np.prod(sizes):\n        return None\n", "    if array.max() >= np.prod(sizes):\n        return None\n", "positions from the end have digits"),
