@@ -31,7 +31,7 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     if starts is None or ends is None or given is None:
         return node
     begins, changed = starts.copy(), ends.copy()
-    images: dict[int, Dim] = {}
+    computed: dict[tuple[int, int], Dim] = {}
     for at, axis in enumerate(given.ravel()[: starts.size].tolist()):
         factors = axes[axis % len(axes)]
         if not any(is_free(factor, walk.freed) for factor in factors):
@@ -45,7 +45,15 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
         elif old and _is_of_an_image(walk, factors) and (roll := rolled(walk, node, axis % len(axes), old)):
             begins.flat[at], changed.flat[at] = roll
         elif (start, step) == (0, 1) and ends.dtype == np.int64 and _is_image_in(walk, product(factors), int(end)):
-            images[at] = walk.filled[product(factors)][0]
+            computed[2, at] = walk.filled[product(factors)][0]
+        elif step == 1 and (bounds := walk.parts.bounds(node.input[0], axis % len(axes), int(start), int(end))):
+            for operand, found, bound in zip((1, 2), (begins, changed), bounds, strict=True):
+                if isinstance(bound, int):
+                    found.flat[at] = bound
+                elif ends.dtype == np.int64:
+                    computed[operand, at] = bound
+                else:
+                    raise Blocked(walk.label(node), f"cuts at {bound}, which is no number of 32 bits")
         elif step == 1 and (part := _part_of_length(walk, product(factors), int(start), int(end))) is not None:
             begins.flat[at], changed.flat[at] = part
         elif not holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
@@ -59,8 +67,9 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             raise Blocked(walk.label(node), f"cuts {cut} out of an axis of {product(factors)}")
     edits = {1: (starts, begins), 2: (ends, changed)}
     inputs = {at: walk.constant(new) for at, (old, new) in edits.items() if not np.array_equal(old, new)}
-    if images:
-        inputs[2] = walk.sizes.of_shape([images.get(at, end) for at, end in enumerate(changed.tolist())])
+    for operand in sorted({operand for operand, _ in computed}):
+        numbers = (begins if operand == 1 else changed).tolist()
+        inputs[operand] = walk.sizes.of_shape([computed.get((operand, at), each) for at, each in enumerate(numbers)])
     return walk.with_inputs(node, inputs) if inputs else node
 
 

@@ -122,12 +122,16 @@ def _with_expand_target(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | No
 
 
 def _with_split_sizes(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
-    """The parts of `seq + k` positions, of which all but one have k: this one is the length."""
+    """The parts of an axis that a Concat joined, or of `seq + k` positions, of which all but one have k."""
     axes = walk.factors.get(node.input[0]) if node.op_type == "Split" and len(node.input) > 1 else None
     sizes = walk.array(node.input[1]) if axes is not None else None
     if axes is None or sizes is None:
         return None
-    dim = dim_of(axes[next((a.i for a in node.attribute if a.name == "axis"), 0)])
+    axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+    dim = dim_of(axes[axis])
+    joined = walk.parts.sizes(node.input[0], axis % len(axes), sizes.tolist())
+    if joined is not None:
+        return walk.with_inputs(node, {1: walk.sizes.of_shape(joined)})
     old, more = next(values_of([dim], walk.samples.old)), constant_term(dim)
     if isinstance(dim, int) or old is None or more < 1 or holds_rows(walk, dim) or sizes.sum() != old:
         return None

@@ -40,6 +40,7 @@ from gather_infer.unfreezing.divisible_sizes import with_divisible_sizes
 from gather_infer.unfreezing.explained_constants import explained, explained_windows
 from gather_infer.unfreezing.explained_paddings import with_explained_paddings
 from gather_infer.unfreezing.factored_values import FactoredValues
+from gather_infer.unfreezing.joined_parts import JoinedParts
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.positions import PositionFacts
 from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
@@ -117,6 +118,7 @@ class UnfreezingWalk(FactoredValues):
         self.row_numbers = RowNumbers()
         self.positions = PositionFacts(self)
         self.counts = Counts(self)
+        self.parts = JoinedParts(self)
         self.rows = ConstantRows(self)
         self.sizes = ComputedSizes(self)
         self.unknown = UnknownSizes(self, {})
@@ -170,7 +172,7 @@ class UnfreezingWalk(FactoredValues):
                 self.factors.pop(name, None)
                 self._producers.pop(name, None)
             self.dependent.difference_update(names)
-            for facts in (self.row_numbers, self.positions, self.counts):
+            for facts in (self.row_numbers, self.positions, self.counts, self.parts):
                 facts.forget(names)
 
     def walk_nodes(self, nodes: Sequence[NodeProto], given: Mapping[str, AxisFactors]) -> None:
@@ -372,6 +374,7 @@ class UnfreezingWalk(FactoredValues):
             if depends:
                 self.dependent.add(name)
         self.factors.update(self.bodies.factors_of(node))
+        self.parts.note(node)
         self.leaves_out_sizes |= any(self.samples.leaves_out(any_of) for _, any_of in required)
         return ""
 

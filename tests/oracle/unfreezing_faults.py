@@ -14,7 +14,7 @@ from tests.oracle.source_faults import Fault, FaultTable
 _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
     "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one",
-    "image_networks", "image_pairs", "coinciding_numbers", "tables", "window_indices", "dependent_rows",
+    "image_networks", "image_pairs", "coinciding_numbers", "tables", "window_indices", "dependent_rows", "joined_parts",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
@@ -32,6 +32,7 @@ FIRST: Final = {
         ("divisible_sizes", "explained_paddings", "grids", "rolled_images", "window_masks", "window_paddings"),
         ("tests/unfreezing/test_image_networks.py",),
     ),
+    "joined_parts": ("tests/unfreezing/test_joined_parts.py",),
     "requested_sizes": ("tests/unfreezing/test_requested_sizes.py",),
     "required_sizes": ("tests/unfreezing/test_requested_sizes.py",),
     "repeated_rows": ("tests/unfreezing/test_repeated_rows.py",),
@@ -354,10 +355,7 @@ FAULTS: Final = tuple(
         ("driver", "            if not has_rows_in_two_axes(result[0], outputs):\n", "            if result:\n", "outputs have the same rows in two axes"),
         ("constant_rows", "if shape[axis] != 1 or name in walk.dependent or", "if shape[axis] != 1 or", "rows that depend on the input are repeated"),
         ("operand_edits", "    for others in combinations(ones, len(freed)):\n", "    for others in combinations(ones[:0], len(freed)):\n", "a Squeeze removes the axis of the rows"),
-        # rows that depend on each other
-        ("driver", "                    independence[name] = confirmed(after, axes[name], found, proto)\n", "                    pass\n", "no run refutes the independence of rows"),
-        ("driver", "confirmed(after, axes[name], found, proto)", "confirmed(after, axes[name], found)", "the file runs in place of the result"),
-        ("result", "(self.rows is not None and not self.rows.ok) or bool(self.dependence)", "(self.rows is not None and not self.rows.ok)", "rows that depend on each other are written"),
+    "driver", "driver", "result", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "joined_parts", "cuts",
         # indices into merged axes, and second models
         ("row_numbers", "    if along is None and free.any():\n        return None\n", "", "any position is one of a merged axis"),
         ("row_numbers", "    if array.min() < 0 or array.max() >= np.prod(sizes):\n        return None\n", "    if array.max() >= np.prod(sizes):\n        return None\n", "positions from the end have digits"),

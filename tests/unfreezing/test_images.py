@@ -100,22 +100,6 @@ TOKENS = (
     "q = Transpose<perm=[0,2,1]>(n) r = Reshape(q, u) "
 )
 REFUSED = {
-    "pixels behind a class token, as rows and columns": (
-        "(float[1,2,32,64] x) => (float[1,2,4,8] y) <float[2,2,1,1] w = {1,2,3,4}, int64[3] s = {1,2,32}, "
-        "int64[4] t = {1,2,4,8}, float[1,2,1] c = {5,6}, int64[1] b = {1}, int64[1] e = {9223372036854775807}, "
-        "int64[1] a = {2}> { v = Conv<strides=[8,8]>(x, w) r = Reshape(v, s) k = Concat<axis=2>(c, r) "
-        "d = Slice(k, b, e, a) y = Reshape(d, t) }",
-        ("x.2=height", "x.3=width"),
-        "requires ((height + 7)//8)*((width + 7)//8) == 32",
-    ),
-    "pixels of a square behind a class token, as rows and columns": (
-        "(float[1,2,32,32] x) => (float[1,2,4,4] y) <float[2,2,1,1] w = {1,2,3,4}, int64[3] s = {1,2,16}, "
-        "int64[4] t = {1,2,4,4}, float[1,2,1] c = {5,6}, int64[1] b = {1}, int64[1] e = {9223372036854775807}, "
-        "int64[1] a = {2}> { v = Conv<strides=[8,8]>(x, w) r = Reshape(v, s) k = Concat<axis=2>(c, r) "
-        "d = Slice(k, b, e, a) y = Reshape(d, t) }",
-        ("x.2=size", "x.3=size"),
-        "requires",
-    ),
     "a table of positions in an image": (
         "(float[1,1,4,4] x) => (float[1,1,2,2] y) <float[1,1,2,2] w = {1,2,3,4}, float[1,1,2,2] p = {1,2,3,9}> "
         "{ c = Conv<strides=[2,2]>(x, w) y = Add(c, p) }",
