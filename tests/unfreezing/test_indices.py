@@ -182,7 +182,7 @@ REFUSED = {
         "(float[2,5] x, float[2,5] u) => (float[2,5] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, "
         "int64[2,5] i = {0,1,2,3,4,0,1,2,3,4}> { s = ScatterElements<axis=1>(d, i, u) y = Add(s, x) }",
         SEQ,
-        "requires seq == 1 or seq == 5; requires seq == 5",
+        "requires seq == 1 or seq == 5, of s [2, 5] and x [2, seq]; requires seq == 5",
     ),
     "a scatter at positions that a number keeps in bounds": (
         "(float[2,5] x, int64[2,4] i, float[2,4] u) => (float[2,5] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, "
