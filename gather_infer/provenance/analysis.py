@@ -198,7 +198,9 @@ class RowAnalysis:
             return by_labels(step, labels)
         if self.graphs.bodies(place):
             return bodies.call(step, self.graphs, self.visit)
-        raise step.not_understood("it is not understood")
+        rule = standard_rule(op.domain, op.op_type, op.version)
+        is_random = rule is not None and not rule.traits.deterministic
+        raise step.not_understood("it draws random numbers" if is_random else "it is not understood")
 
 
 def _left(graph: InferredGraph, state: State) -> State:

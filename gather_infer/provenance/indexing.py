@@ -180,10 +180,11 @@ def _written(step: RowStep, digit: Digit) -> Rows:
     assert indices.digit is not None, "numbers have a place"
     if any(state.counted is not None for state in (data, indices, updates)):
         raise step.blocked(Kind.COUNT, "it computes with the number of rows")
-    if updates.constant and indices.digit.axis not in updates.flat and step.input_shape(2)[indices.digit.axis] != 1:
-        raise step.blocked(Kind.NUMBER, "it writes a tensor that differs from row to row")
-    if not updates.constant and updates.digit != indices.digit:
-        raise step.mixed("it writes elements of other rows")
+    if updates.digit != indices.digit:
+        if not updates.constant:
+            raise step.mixed("it writes elements of other rows")
+        if indices.digit.axis not in updates.flat and step.input_shape(2)[indices.digit.axis] != 1:
+            raise step.blocked(Kind.NUMBER, "it writes a tensor that differs from row to row")
     return Rows(digit, constant=data.constant and indices.constant and updates.constant)
 
 

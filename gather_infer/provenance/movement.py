@@ -71,7 +71,7 @@ def _flat_after_reshape(state: Rows, shape: Shape, made: Shape) -> frozenset[int
 
 @transfer("Tile")
 def tile(step: RowStep) -> list[State]:
-    """Repeats: rows keep their order, and their place inside each repetition."""
+    """Repeats: rows keep their order, and their place inside each repetition. A constant has one for each row."""
     state, shape, made = step.rows(0), step.input_shape(0), step.result_shape()
     if len(made) != len(shape) or step.version < 6:
         raise step.unknown("the ranks do not fit")
@@ -80,7 +80,11 @@ def tile(step: RowStep) -> list[State]:
     if state.digit is not None and quotient(made[state.digit.axis], shape[state.digit.axis]) is None:
         raise step.unknown(f"axis {state.digit.axis} of its result has size {made[state.digit.axis]}")
     flat = state.flat | {axis for axis, dim in enumerate(shape) if dim == 1}
-    return [state.with_(flat=flat)]
+    digit = state.digit
+    if digit is None:
+        places = (Digit(axis, dim) for axis, dim in enumerate(shape) if made[axis] == step.batch.rows * dim)
+        digit = next(places, None)
+    return [state.with_(digit=digit, flat=flat)]
 
 
 @transfer("ConstantOfShape")

@@ -65,7 +65,8 @@ class RowNumber(NamedTuple):
 class Rows:
     """A tensor that is constant or by row.
 
-    digit     the place of the rows; None if the tensor has none, and then it is constant
+    digit     the place of the rows; None if the tensor has none, and then it is constant. A constant with a place of
+              them has equal elements for each row, but for their numbers
     flat      axes along which elements do not vary, those of size 1 left out
     constant  the elements depend on no row of the inputs
     number    the elements carry the number of their row; `digit` is then set

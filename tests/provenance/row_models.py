@@ -93,6 +93,8 @@ PROVED: Final = {
     "NonZero: columns by Slice, joined again": "(float[B, 4] x) => k = Greater(x, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) i = Slice(t, a, b, b) j = Slice(t, b, c, b) p = Concat <axis = 1> (i, j) g = GatherND(x, p) u = Neg(g) y = ScatterND(x, p, u) <float z = {0}, int64[1] a = {0}, int64[1] b = {1}, int64[1] c = {2}>",
     "NonZero: transposed positions": "(float[B, 4] x) => r = Transpose <perm = [1, 0]> (x) k = Greater(r, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) p = Gather <axis = 1> (t, o) g = GatherND(x, p) u = Neg(g) y = ScatterND(x, p, u) <float z = {0}, int64[2] o = {1, 0}>",
     "GatherElements: own row of merged rows": "(float[B, 4, 6] x, float[B, 4] z) => i = ArgMax <axis = 1, keepdims = 0> (z) h = Shape(x) b = Gather(h, o) r = Range(o, b, one) f = Mul(r, four) g = Add(f, i) m = Reshape(x, s) u = Unsqueeze(g, a) y = GatherElements <axis = 0> (m, u) <int64 o = {0}, int64 one = {1}, int64 four = {4}, int64[2] s = {-1, 6}, int64[1] a = {1}>",
+    "Tile: a constant for each row": "(float[B, 2, 3] x) => h = Shape(x) b = Slice(h, z, o, z) r = Concat <axis = 0> (b, o) t = Tile(c, r) m = Reshape(x, s) a = Add(m, t) y = Reshape(a, d) <int64[2] s = {-1, 3}, int64[3] d = {-1, 2, 3}, int64[1] z = {0}, int64[1] o = {1}, float[2, 3] c = {1,2,3,4,5,6}>",
+    "ScatterND: what was written to a constant": "(float[B, 4] x) => h = Shape(x) b = Gather(h, o) r = Range(o, b, one) u = Unsqueeze(r, a) k = Mul(u, q) i = Concat <axis = 1> (u, k) v = ConstantOfShape(h) p = Slice(h, q, a, q) e = Expand(f, p) c = ScatterND(v, i, e) g = Slice(c, q, a, a) n = Squeeze(g, a) y = ScatterND(x, i, n) <int64 o = {0}, int64 one = {1}, int64[1] a = {1}, int64[1] q = {0}, float f = {5}>",
 }  # fmt: skip
 
 MIXED: Final = {
@@ -197,6 +199,7 @@ MIXED: Final = {
     "NonZero: a table by the number of the row": "(float[B, 4] x) => k = Greater(x, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) i = Gather <axis = 1> (t, o) e = Gather(w, i) y = ScatterND(x, t, e) <float z = {0}, int64 o = {0}, float[16] w = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}>",
     "NonZero: rows by the number of a column": "(float[B, 4] x) => k = Greater(x, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) j = Slice(t, a, b, a) i = Squeeze(j, a) d = ReduceMax <axes = [1], keepdims = 0> (x) g = Gather(d, i) y = ScatterND(x, t, g) <float z = {0}, int64[1] a = {1}, int64[1] b = {2}>",
     "NonZero: three positions further": "m = Reshape(x, s) l = ReduceMax <axes = [1], keepdims = 0> (m) k = Greater(l, z) n = NonZero(k) t = Transpose(n) p = Add(t, o) g = GatherND(m, p) r = ScatterND(m, t, g) y = Reshape(r, d) <float z = {1.5}, int64[1] o = {3}, int64[2] s = {-1, 6}, int64[3] d = {-1, 4, 6}>",
+    "Tile: a constant for each row, rows inside": "(float[B, 2, 3] x) => h = Shape(x) b = Slice(h, z, o, z) r = Concat <axis = 0> (b, o) t = Tile(c, r) l = Transpose <perm = [1, 0, 2]> (x) m = Reshape(l, s) a = Add(m, t) w = Reshape(a, d) y = Transpose <perm = [1, 0, 2]> (w) <int64[2] s = {-1, 3}, int64[3] d = {2, -1, 3}, int64[1] z = {0}, int64[1] o = {1}, float[2, 3] c = {1,2,3,4,5,6}>",
 }  # fmt: skip
 
 OPEN: Final = {

@@ -26,6 +26,7 @@ def test_random_numbers_refute_nothing(text: str, monkeypatch: pytest.MonkeyPatc
     """The operator tells, and mostly another run on the same inputs; without both checks they would."""
     result = independence(model_of(text))
     assert result.verdict is IndependenceVerdict.OPEN and "depends on random numbers" in result.unconfirmed
+    assert result.cause is not None and result.cause.reason.endswith("it draws random numbers")
     with monkeypatch.context() as patch:
         patch.setattr(confirmation, "nondeterministic_outputs", lambda inference: {})
         if "Bernoulli" not in text:  # a number of 0 or 1 is often the same
