@@ -14,7 +14,7 @@ from tests.oracle.source_faults import Fault, FaultTable
 _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
     "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one",
-    "image_networks", "image_pairs", "coinciding_numbers", "tables",
+    "image_networks", "image_pairs", "coinciding_numbers", "tables", "needless_nodes",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
@@ -52,6 +52,9 @@ FIRST: Final = {
     "repeated_lengths": ("tests/unfreezing/test_coinciding_numbers.py",),
     "new_values": ("tests/unfreezing/test_coinciding_numbers.py",),
     "coinciding_numbers": ("tests/unfreezing/test_coinciding_numbers.py",),
+    **dict.fromkeys(
+        ("needless_nodes", "result_edits", "../passes/region_driver"), ("tests/unfreezing/test_needless_nodes.py",)
+    ),
 }
 """Module -> the tests that are most likely to fail with a fault in it."""
 
@@ -275,7 +278,7 @@ FAULTS: Final = tuple(
         ("walk", "            self.rows.forget_since(marks[1])\n", "", "rows of a body are read outside"),
         ("factored_values", "                if self.path.steps:\n                    raise Blocked(self.label(node), \"more", "                if not self.path:\n                    raise Blocked(self.label(node), \"more", "in a body a size of 1 may stand in several places"),
         ("new_values", "self.main.values[name] = from_tensor(tensor, self.model)", "self.environment.values[name] = from_tensor(tensor, self.model)", "constants are those of the present body"),
-        ("driver", "used |= {*node.input, *captured(node)}", "used |= {*node.input}", "constants that bodies read are left out"),
+        ("result_edits", "used |= {*node.input, *captured(node)}", "used |= {*node.input}", "constants that bodies read are left out"),
         ("function_calls", "if not mine or not is_same or not gone.isdisjoint(mine):", "if not mine or not gone.isdisjoint(mine):", "an edited call is a call again"),
         ("function_calls", "if inner & returned or any(not readers.get(name, set()) <= set(mine) for name in inner):", "if inner & returned:", "a value that others read goes with the call"),
         ("function_calls", "imports.get(domain) == self.versions.get(domain)", "domain is not None", "functions of any opset are inlined"),
@@ -369,6 +372,13 @@ FAULTS: Final = tuple(
         ("counts", "scaled = self._sums.get(name) or self._counts.get(name)", "scaled = self._sums.get(name)", "counts are scaled by any number"),
         ("tables", "np.isclose(parts[..., None], (1, 2), rtol", "np.isclose(parts[..., None], (1,), rtol", "fractions from 0 to 2 are cut"),
         ("iterations", "in (count, count + 1):", "in (count,):", "one iteration less than a length is a number"),
+        ("needless_nodes", "    if after.errors or not _conditions(inference) <= _conditions(after):", "    if after.errors:", "a run need not fail any more"),
+        ("needless_nodes", "    if not region:\n        return None\n", "", "a file without an edit is rewritten"),
+        ("driver", "        if walk.row_symbols.issuperset(freed) and not calls.calls:", "        if not calls.calls:", "nodes behind a length are removed"),
+        ("driver", "        if walk.row_symbols.issuperset(freed) and not calls.calls:", "        if walk.row_symbols.issuperset(freed):", "a call is inlined for a node that is not needed"),
+        ("../passes/region_driver", "if cost.nodes >= 0 or not any(map(self._is_in_region, dead_after(self.model, node, rewrite)[0])):", "if cost.nodes >= 0:", "nodes that read edited ones are removed"),
+        ("../passes/region_driver", "if cost.nodes >= 0 or", "if", "nodes are exchanged for others"),
+        ("result_edits", "            removed.discard(place)\n", "", "an edited node is removed twice"),
     )
 )  # fmt: skip
 
