@@ -494,7 +494,7 @@ SHORT = {
     "ops/onnx/ngram.py": "a module for each family of operators",
     "ops/openvino/constants.py": "a module for each family of operators",
     "ops/openvino/element_types.py": "a table that the reader and the rules share",
-    "passes/region_driver.py": "a driver that only other commands than `optimize` use",
+    "passes/region_driver.py": "a driver that `optimize` does not use",
     "passes/rewrites/recurrent.py": "a module for each family of operators",
     "pool/folders.py": "reads the file system, as no other module of the package does",
     "pool/worker.py": "the entry of a child process",

@@ -13,8 +13,9 @@ from tests.oracle.source_faults import Fault, FaultTable
 
 _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
-    "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one",
-    "image_networks", "image_pairs", "coinciding_numbers", "tables", "window_indices", "dependent_rows", "joined_parts",
+    "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one", "image_networks",
+    "image_pairs", "coinciding_numbers", "tables", "window_indices", "dependent_rows", "joined_parts",
+    "needless_nodes",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
@@ -56,6 +57,9 @@ FIRST: Final = {
     "repeated_lengths": ("tests/unfreezing/test_coinciding_numbers.py",),
     "new_values": ("tests/unfreezing/test_coinciding_numbers.py",),
     "coinciding_numbers": ("tests/unfreezing/test_coinciding_numbers.py",),
+    **dict.fromkeys(
+        ("needless_nodes", "result_edits", "../passes/region_driver"), ("tests/unfreezing/test_needless_nodes.py",)
+    ),
 }
 """Module -> the tests that are most likely to fail with a fault in it."""
 
@@ -279,7 +283,7 @@ FAULTS: Final = tuple(
         ("walk", "            self.rows.forget_since(marks[1])\n", "", "rows of a body are read outside"),
         ("factored_values", "                if self.path.steps:\n                    raise Blocked(self.label(node), \"more", "                if not self.path:\n                    raise Blocked(self.label(node), \"more", "in a body a size of 1 may stand in several places"),
         ("new_values", "self.main.values[name] = from_tensor(tensor, self.model)", "self.environment.values[name] = from_tensor(tensor, self.model)", "constants are those of the present body"),
-        ("driver", "used |= {*node.input, *captured(node)}", "used |= {*node.input}", "constants that bodies read are left out"),
+        ("result_edits", "used |= {*node.input, *captured(node)}", "used |= {*node.input}", "constants that bodies read are left out"),
         ("function_calls", "if not mine or not is_same or not gone.isdisjoint(mine):", "if not mine or not gone.isdisjoint(mine):", "an edited call is a call again"),
         ("function_calls", "if inner & returned or any(not readers.get(name, set()) <= set(mine) for name in inner):", "if inner & returned:", "a value that others read goes with the call"),
         ("function_calls", "imports.get(domain) == self.versions.get(domain)", "domain is not None", "functions of any opset are inlined"),
@@ -374,17 +378,7 @@ FAULTS: Final = tuple(
         ("counts", "scaled = self._sums.get(name) or self._counts.get(name)", "scaled = self._sums.get(name)", "counts are scaled by any number"),
         ("tables", "np.isclose(parts[..., None], (1, 2), rtol", "np.isclose(parts[..., None], (1,), rtol", "fractions from 0 to 2 are cut"),
         ("iterations", "in (count, count + 1):", "in (count,):", "one iteration less than a length is a number"),
-        ("window_indices", "    if not dim.symbols.isdisjoint(walk.row_symbols):\n        return None\n", "", "windows slide over rows"),
-        ("window_indices", " or not _is_window(first):", ":", "windows have any positions"),
-        ("window_indices", "(step != stride).any() or ", "", "the positions of a window step by any number"),
-        ("window_indices", "(2 if stride == 1 else _FEWEST_WITH_STRIDE)", "2", "two windows have a stride"),
-        ("window_indices", "count == (size - width) // stride + 1 and ", "", "there are less windows than fit"),
-        ("window_indices", " and windows in walk.sizes.held():", ":", "any number of windows follows the size"),
-        ("followed_axes", "return [(0, axis)] if axis < count else [(0, axis), (2, len(indices) - 1 + axis - count)]", "return [(0, axis)]", "slices that are scattered keep the old size"),
-        ("followed_axes", "[(0, axis), (1, axis), (2, axis)] if indices[axis] == shape[axis] else []", "[(0, axis), (1, axis), (2, axis)]", "updates of a part cover the data"),
-        ("constant_rows", "                copy = with_row_numbers(walk, copy)\n", "                pass\n", "a scatter into equal rows has any constant position"),
-        ("coinciding_numbers", "    if node.op_type in _ARITHMETIC:\n        return \"\"\n    read", "    if node.op_type:\n        return \"\"\n    read", "positions that are no sums may be any"),
-        ("coinciding_numbers", "        if name not in walk.emitted:\n", "        if name:\n", "the numbers of a new index may follow the length"),
+    "window_indices", "window_indices", "window_indices", "window_indices", "window_indices", "window_indices", "followed_axes", "followed_axes", "constant_rows", "coinciding_numbers", "coinciding_numbers", "needless_nodes", "needless_nodes", "driver", "driver", "if", "result_edits",
     )
 )  # fmt: skip
 

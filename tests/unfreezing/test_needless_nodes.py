@@ -87,6 +87,17 @@ CASES = {
         "{ y = Reshape(x, s) z = Reshape(x, f) }",
         ["Reshape", "Reshape"],
     ),
+    "a Reshape whose axis of 1 a Transpose moves": Smaller(
+        "(float[2,6] x) => (float[2,1,6] y) <int64[3] s = {2,6,1}> "
+        "{ n = Neg(x) r = Reshape(n, s) t = Transpose<perm=[0,2,1]>(r) y = Abs(t) }",
+        "(float[batch,6] x) => (float[batch,1,6] y) <int64[1] a = {1}> { u = Unsqueeze(x, a) y = Abs(u) }",
+        ["Neg", "Reshape", "Abs"],
+    ),
+    "an Identity of a Reshape that is edited": Smaller(
+        "(float[2,6] x) => (float[2,2,3] y) <int64[3] s = {2,2,3}> { r = Reshape(x, s) a = Identity(r) y = Neg(a) }",
+        "(float[batch,6] x) => (float[batch,2,3] y) <int64[3] s = {-1,2,3}> { r = Reshape(x, s) y = Neg(r) }",
+        ["Reshape", "Identity", "Neg"],
+    ),
     "nodes that are not edited": Smaller(
         "(float[2,3] x) => (float[2,3] y) <int64[2] s = {2,3}> "
         "{ t = Transpose(x) u = Transpose(t) a = Identity(u) e = Expand(a, s) n = Neg(e) y = Neg(n) }",
