@@ -378,7 +378,26 @@ FAULTS: Final = tuple(
         ("counts", "scaled = self._sums.get(name) or self._counts.get(name)", "scaled = self._sums.get(name)", "counts are scaled by any number"),
         ("tables", "np.isclose(parts[..., None], (1, 2), rtol", "np.isclose(parts[..., None], (1,), rtol", "fractions from 0 to 2 are cut"),
         ("iterations", "in (count, count + 1):", "in (count,):", "one iteration less than a length is a number"),
-    "window_indices", "window_indices", "window_indices", "window_indices", "window_indices", "window_indices", "followed_axes", "followed_axes", "constant_rows", "coinciding_numbers", "coinciding_numbers", "needless_nodes", "needless_nodes", "driver", "driver", "if", "result_edits",
+        ("window_indices", "if len(found) != 1:  # with", "if not found:  # with", "the first axis of sliding windows is that of positions"),
+        ("window_indices", "    if not dim.symbols.isdisjoint(walk.row_symbols):\n        return None\n", "", "windows slide over rows"),
+        ("window_indices", " or not _is_window(first):", ":", "windows have any positions"),
+        ("window_indices", "(step != stride).any() or ", "", "the positions of a window step by any number"),
+        ("window_indices", "(2 if stride == 1 else _FEWEST_WITH_STRIDE)", "2", "two windows have a stride"),
+        ("window_indices", "count == (size - width) // stride + 1 and ", "", "there are less windows than fit"),
+        ("window_indices", " and windows in walk.sizes.held():", ":", "any number of windows follows the size"),
+        ("followed_axes", "return [(0, axis)] if axis < count else [(0, axis), (2, len(indices) - 1 + axis - count)]", "return [(0, axis)]", "slices that are scattered keep the old size"),
+        ("followed_axes", "[(0, axis), (1, axis), (2, axis)] if indices[axis] == shape[axis] else []", "[(0, axis), (1, axis), (2, axis)]", "updates of a part cover the data"),
+        ("constant_rows", "                copy = with_row_numbers(walk, copy)\n", "                pass\n", "a scatter into equal rows has any constant position"),
+        ("coinciding_numbers", "    if node.op_type in _ARITHMETIC:\n        return \"\"\n    read", "    if node.op_type:\n        return \"\"\n    read", "positions that are no sums may be any"),
+        ("coinciding_numbers", "        if name not in walk.emitted:\n", "        if name:\n", "the numbers of a new index may follow the length"),
+        ("needless_nodes", "result_edits", "../passes/region_driver"), ("tests/unfreezing/test_needless_nodes.py",)
+        ("needless_nodes", "    if after.errors or not _conditions(inference) <= _conditions(after):", "    if after.errors:", "a run need not fail any more"),
+        ("needless_nodes", "    if not region:\n        return None\n", "", "a file without an edit is rewritten"),
+        ("driver", "        if walk.row_symbols.issuperset(freed) and not calls.calls:", "        if not calls.calls:", "nodes behind a length are removed"),
+        ("driver", "        if walk.row_symbols.issuperset(freed) and not calls.calls:", "        if walk.row_symbols.issuperset(freed):", "a call is inlined for a node that is not needed"),
+        ("../passes/region_driver", "if cost.nodes >= 0 or not any(map(self._is_in_region, dead_after(self.model, node, rewrite)[0])):", "if cost.nodes >= 0:", "nodes that read edited ones are removed"),
+        ("../passes/region_driver", "if cost.nodes >= 0 or", "if", "nodes are exchanged for others"),
+        ("result_edits", "            removed.discard(place)\n", "", "an edited node is removed twice"),
     )
 )  # fmt: skip
 
