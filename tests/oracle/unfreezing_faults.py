@@ -378,7 +378,6 @@ FAULTS: Final = tuple(
         ("counts", "scaled = self._sums.get(name) or self._counts.get(name)", "scaled = self._sums.get(name)", "counts are scaled by any number"),
         ("tables", "np.isclose(parts[..., None], (1, 2), rtol", "np.isclose(parts[..., None], (1,), rtol", "fractions from 0 to 2 are cut"),
         ("iterations", "in (count, count + 1):", "in (count,):", "one iteration less than a length is a number"),
-        ("window_indices", "if len(found) != 1:  # with", "if not found:  # with", "the first axis of sliding windows is that of positions"),
         ("window_indices", "    if not dim.symbols.isdisjoint(walk.row_symbols):\n        return None\n", "", "windows slide over rows"),
         ("window_indices", " or not _is_window(first):", ":", "windows have any positions"),
         ("window_indices", "(step != stride).any() or ", "", "the positions of a window step by any number"),
@@ -390,7 +389,6 @@ FAULTS: Final = tuple(
         ("constant_rows", "                copy = with_row_numbers(walk, copy)\n", "                pass\n", "a scatter into equal rows has any constant position"),
         ("coinciding_numbers", "    if node.op_type in _ARITHMETIC:\n        return \"\"\n    read", "    if node.op_type:\n        return \"\"\n    read", "positions that are no sums may be any"),
         ("coinciding_numbers", "        if name not in walk.emitted:\n", "        if name:\n", "the numbers of a new index may follow the length"),
-        ("needless_nodes", "result_edits", "../passes/region_driver"), ("tests/unfreezing/test_needless_nodes.py",)
         ("needless_nodes", "    if after.errors or not _conditions(inference) <= _conditions(after):", "    if after.errors:", "a run need not fail any more"),
         ("needless_nodes", "    if not region:\n        return None\n", "", "a file without an edit is rewritten"),
         ("driver", "        if walk.row_symbols.issuperset(freed) and not calls.calls:", "        if not calls.calls:", "nodes behind a length are removed"),
