@@ -229,7 +229,8 @@ def known_state(step: RowStep, output: int) -> Rows | None:
     if shape is None or not all(step.batch.is_fixed(dim) for dim in shape):
         return None
     bounds = fact.value_range
-    if bounds is not None and bounds.lo is not None and bounds.lo == bounds.hi and is_constant(bounds.lo, step.batch):
+    only = bounds.lo if bounds is not None and bounds.lo == bounds.hi else None
+    if 0 in shape or is_constant(only, step.batch):  # no elements, or equal ones
         flat = frozenset(axis for axis, dim in enumerate(shape) if dim != 1)
         digit = next((Digit(axis) for axis in sorted(flat) if shape[axis] == step.batch.rows), None)
         return Rows(digit, flat)

@@ -14,9 +14,9 @@ from gather_infer.provenance.movement import labelled, transfer
 from gather_infer.provenance.row_numbers import is_within
 from gather_infer.provenance.row_step import RowStep
 from gather_infer.provenance.states import (
+    ComponentsFirst,
     Digit,
     Kind,
-    ListedPositions,
     Listing,
     Lost,
     RowNumber,
@@ -144,6 +144,8 @@ def numbers_of_columns(indices: Rows, depth: int) -> Sequence[RowNumber | None]:
 def scatter_nd(step: RowStep) -> list[State]:
     data, indices, updates = step.rows(0), step.rows(1), step.rows(2)
     shape, places = step.input_shape(0), step.input_shape(1)
+    if 0 in places:  # it writes nothing
+        return [data]
     depth = places[-1] if places else None
     if labels_of(step) is None or not isinstance(depth, int):
         raise step.unknown("the depth of its indices is not known")
@@ -205,7 +207,7 @@ def gather_elements(step: RowStep) -> list[State]:
 
 @transfer("NonZero")
 def non_zero(step: RowStep) -> list[State]:
-    """ListedPositions in row-major order; the index along the axis of the rows carries the number of the row.
+    """Positions in row-major order; the index along the axis of the rows carries the number of the row.
 
     x        [d0, ..., dr-1]
     result   [r, positions]
@@ -220,13 +222,15 @@ def non_zero(step: RowStep) -> list[State]:
     number = RowNumber(digit.inner, 0, digit.inner - 1)
     place = Digit(0, listing=Listing(step.place.path, size))
     tuples = Rows(place, constant=False).with_columns([number if a == digit.axis else None for a in range(len(shape))])
-    return [ListedPositions(tuples, lost)]
+    return [ComponentsFirst(tuples, lost)]
 
 
 @transfer("Transpose")
 def transpose(step: RowStep) -> list[State]:
-    """The index tuples of the positions."""
+    """Index tuples, if their components are moved from axis 0 to the end."""
     state = step.states[0]
-    if isinstance(state, ListedPositions) and (step.integers("perm") or (1, 0)) == (1, 0):
-        return [state.tuples]
+    if isinstance(state, ComponentsFirst):
+        rank = len(step.input_shape(0))
+        if (step.integers("perm") or tuple(reversed(range(rank)))) == (*range(1, rank), 0):
+            return [state.tuples]
     return labelled(step)

@@ -12,7 +12,7 @@ from gather_infer.provenance.axis_labels import AxisLabels, Role, labels_of
 from gather_infer.provenance.label_transfer import by_labels
 from gather_infer.provenance.movement_labels import stepped_axes
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import CONSTANT, Digit, Kind, RowNumber, Rows, State, rows_of
+from gather_infer.provenance.states import CONSTANT, ComponentsFirst, Digit, Kind, RowNumber, Rows, State, rows_of
 from gather_infer.symbolic import Dim, product
 from gather_infer.tensor import Shape, format_shape
 
@@ -44,7 +44,14 @@ def labelled(step: RowStep, labels: AxisLabels | None = None) -> list[State]:
 @transfer("Reshape Flatten")
 def reshape(step: RowStep) -> list[State]:
     """The elements keep their row-major order; the shape of the result, however it was computed, places the rows."""
-    state, shape, made = step.rows(0), step.input_shape(0), step.result_shape()
+    state, shape, made = step.states[0], step.input_shape(0), step.result_shape()
+    if isinstance(state, ComponentsFirst) and shape[0] == made[0]:
+        tuples = _reshaped(step, state.tuples, (*shape[1:], shape[0]), (*made[1:], made[0]))
+        return [replace(state, tuples=tuples)]
+    return [_reshaped(step, step.rows(0), shape, made)]
+
+
+def _reshaped(step: RowStep, state: Rows, shape: Shape, made: Shape) -> Rows:
     digit = state.digit
     if digit is not None:
         entries = digit.entries(step.batch.rows)
@@ -59,7 +66,7 @@ def reshape(step: RowStep) -> list[State]:
     columns = state.columns if shape and made and shape[-1] == made[-1] else None
     if columns is None and state.columns is not None:
         raise step.blocked(Kind.NUMBER, "it moves the numbers of rows")
-    return [state.with_(digit=digit, flat=_flat_after_reshape(state, shape, made), columns=columns)]
+    return state.with_(digit=digit, flat=_flat_after_reshape(state, shape, made), columns=columns)
 
 
 def _flat_after_reshape(state: Rows, shape: Shape, made: Shape) -> frozenset[int]:

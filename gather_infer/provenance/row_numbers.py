@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -11,10 +11,11 @@ from gather_infer.provenance.axis_labels import AxisLabels, Role, broadcast_labe
 from gather_infer.provenance.label_transfer import by_labels
 from gather_infer.provenance.movement import labelled, transfer
 from gather_infer.provenance.row_step import RowStep
-from gather_infer.provenance.states import Kind, RowNumber, Rows, RowsLost, State, rows_of
+from gather_infer.provenance.states import ComponentsFirst, Kind, Lost, RowNumber, Rows, RowsLost, State, rows_of
 from gather_infer.symbolic import Dim, known_le
 from gather_infer.tensor import DType
 
+COMPUTES: Final = "it computes with the numbers of rows"
 MAX_COLUMNS: Final = 16
 """Maximal size of a last axis whose indices carry numbers of their own: components of index tuples."""
 
@@ -23,26 +24,46 @@ MAX_COLUMNS: Final = 16
 def cast(step: RowStep) -> list[State]:
     """Integers of 32 and 64 bits carry the numbers of rows."""
     if step.rows(0).has_numbers and step.result(0).dtype not in (DType.INT32, DType.INT64):
-        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+        raise step.blocked(Kind.NUMBER, COMPUTES)
     return labelled(step)
 
 
 @transfer("Add Sub Mul Div Mod")
 def arithmetic(step: RowStep) -> list[State]:
     labels = elementwise_labels(step)
-    states = [state for state in step.states if isinstance(state, Rows)]
-    if labels is None or len(states) < 2 or not any(state.has_numbers for state in states):
+    states = [state for state in step.states if not isinstance(state, Lost | None)]
+    has_numbers = any(isinstance(state, ComponentsFirst) or state.has_numbers for state in states)
+    if labels is None or len(states) < 2 or not has_numbers:
         return labelled(step)
     if step.result(0).dtype not in (DType.INT32, DType.INT64):
-        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+        raise step.blocked(Kind.NUMBER, COMPUTES)
     try:
         return [_combined(step, labels, _computed(step, step.number_of(0), step.number_of(1)))]
     except RowsLost:
-        width = step.result_shape()[-1] if step.result_shape() else None
-        if not isinstance(width, int) or not 1 < width <= MAX_COLUMNS:
-            raise
-        operands = ([step.number_in_column(index, column, width) for index in (0, 1)] for column in range(width))
-        return [_in_columns(step, labels, [_computed(step, a, b) for a, b in operands])]
+        shape = step.result_shape()
+        for axis in dict.fromkeys((len(shape) - 1, 0)) if shape else ():
+            with suppress(RowsLost):
+                return [_by_component(step, labels, axis)]
+        raise
+
+
+def _by_component(step: RowStep, labels: AxisLabels, axis: int) -> State:
+    """The result with a number for each index of the last axis, or of axis 0, as for `row*(1, 0) + (0, position)`."""
+    width = step.result_shape()[axis]
+    if not isinstance(width, int) or not 1 < width <= MAX_COLUMNS:
+        raise step.blocked(Kind.NUMBER, COMPUTES)
+    operands = ([step.number_in_column(index, column, width, axis) for index in (0, 1)] for column in range(width))
+    numbers = [_computed(step, a, b) for a, b in operands]
+    plain = [state.plain if isinstance(state, ComponentsFirst) else state for state in step.states]
+    found = _combined(replace(step, states=plain), labels, numbers[0])
+    if found.digit is None or found.digit.axis == axis:
+        raise step.blocked(Kind.NUMBER, COMPUTES)
+    columns = [number if number.coefficient != 0 else None for number in numbers]
+    if axis == len(step.result_shape()) - 1:
+        return found.with_columns(columns)
+    digit = found.digit._replace(axis=found.digit.axis - 1)
+    moved = found.with_(digit=digit, flat=frozenset(a - 1 for a in found.flat if a), number=None)
+    return ComponentsFirst(moved.with_columns(columns), step.blocked(Kind.NUMBER, COMPUTES).state)
 
 
 def _computed(step: RowStep, a: RowNumber, b: RowNumber) -> RowNumber:
@@ -55,15 +76,6 @@ def _computed(step: RowStep, a: RowNumber, b: RowNumber) -> RowNumber:
             return _scaled(step, a, b) if b.coefficient == 0 else _scaled(step, b, a)
         case _:
             return _divided(step, a, b)
-
-
-def _in_columns(step: RowStep, labels: AxisLabels, numbers: Sequence[RowNumber]) -> Rows:
-    """The elementwise result with a number for each index of the last axis, as for `row*(1, 0) + (0, position)`."""
-    found = _combined(step, labels, numbers[0])
-    if found.digit is None or found.digit.axis == len(step.result_shape()) - 1:
-        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
-    columns = tuple(number if number.coefficient != 0 else None for number in numbers)
-    return found.with_(number=None, columns=columns if any(columns) else None)
 
 
 def _sum(a: Dim | None, b: Dim | None) -> Dim | None:
@@ -79,9 +91,9 @@ def _factor(step: RowStep, number: RowNumber, least: int) -> Dim:
     value = number.lo
     is_single = number.coefficient == 0 and value is not None and value == number.hi
     if not is_single or value is None or known_le(least, value, step.batch.scope) is not True:
-        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+        raise step.blocked(Kind.NUMBER, COMPUTES)
     if step.batch.counts_rows(value) or not step.batch.is_fixed(value):
-        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+        raise step.blocked(Kind.NUMBER, COMPUTES)
     return value
 
 
@@ -97,7 +109,7 @@ def _divided(step: RowStep, number: RowNumber, by: RowNumber) -> RowNumber:
     divisor = _factor(step, by, 1)
     part = quotient(number.coefficient, divisor)
     if part is None or not is_within(step, number, divisor):
-        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+        raise step.blocked(Kind.NUMBER, COMPUTES)
     return RowNumber(part, 0, 0) if step.op_type == "Div" else RowNumber(0, number.lo, number.hi)
 
 
@@ -123,7 +135,7 @@ def _combined(step: RowStep, labels: AxisLabels, number: RowNumber) -> Rows:
             x[state.digit.axis],
             state.digit.order,
         ):
-            raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+            raise step.blocked(Kind.NUMBER, COMPUTES)
     return found.with_(number=number if number.coefficient != 0 else None)
 
 
@@ -151,12 +163,12 @@ def choice(step: RowStep) -> list[State]:
         return labelled(step)
     try:
         if step.rows(0).has_numbers:
-            raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+            raise step.blocked(Kind.NUMBER, COMPUTES)
     except RowsLost:
         return labelled(step)
     a, b = step.number_of(1), step.number_of(2)
     if a.coefficient != b.coefficient:
-        raise step.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+        raise step.blocked(Kind.NUMBER, COMPUTES)
     lo = a.lo if a.lo == b.lo else None
     hi = a.hi if a.hi == b.hi else None
     return [_combined(step, labels, RowNumber(a.coefficient, lo, hi))]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto
 
@@ -13,7 +14,17 @@ from gather_infer.inference.inferred_graphs import InferredNode
 from gather_infer.inference.op_resolution import ResolvedOp
 from gather_infer.model.attributes import decoded
 from gather_infer.node_facts import NodeFacts
-from gather_infer.provenance.states import Kind, Lost, RowNumber, Rows, RowsLost, State, lost_of, rows_of
+from gather_infer.provenance.states import (
+    ComponentsFirst,
+    Kind,
+    Lost,
+    RowNumber,
+    Rows,
+    RowsLost,
+    State,
+    lost_of,
+    rows_of,
+)
 from gather_infer.symbolic import Dim, Expr, Scope, free_symbols
 from gather_infer.tensor import Ratio, Shape, SymbolicTensor, Value
 
@@ -188,20 +199,34 @@ class RowStep(NodeFacts):
         bounds = known.value_range
         return found or (RowNumber(0) if bounds is None else RowNumber(0, bounds.lo, bounds.hi))
 
-    def number_in_column(self, index: int, column: int, width: int) -> RowNumber:
-        """As `number_of`, of the elements with one index of the last axis, which has `width`.
+    def number_in_column(self, index: int, column: int, width: int, axis: int) -> RowNumber:
+        """As `number_of`, of the elements with one index of `axis`, the last one or the first one, which has `width`.
 
-        Raises RowsLost if the last axis of the input is neither that one nor of size 1.
+        Raises RowsLost if that axis of the input is neither that one nor of size 1.
         """
-        state, values, shape = self.rows(index), self.fact(index).values, self.input_shape(index)
-        if not shape or shape[-1] == 1:
+        state, shape, rank = self.states[index], self.input_shape(index), len(self.result_shape())
+        place = axis - (rank - len(shape))
+        if isinstance(state, ComponentsFirst):
+            if axis != 0 or len(shape) != rank or state.tuples.columns is None:
+                raise self.blocked(Kind.NUMBER, "it computes with the numbers of rows")
+            return state.tuples.columns[column] or RowNumber(0)
+        if place < 0 or shape[place] == 1:
             return self.number_of(index)
-        if shape[-1] != width:
+        state = self.rows(index)
+        if shape[place] != width:
             raise self.blocked(Kind.NUMBER, "it computes with the numbers of rows")
         if state.columns is not None:
+            if axis != rank - 1:
+                raise self.blocked(Kind.NUMBER, "it computes with the numbers of rows")
             return state.columns[column] or RowNumber(0)
-        found = None if state.number is not None or values is None else _between(values[..., column].ravel().tolist())
+        found = None
+        if state.number is None and (elements := self._known_elements(index)) is not None:
+            found = _between(np.take(elements, column, place).ravel().tolist())
         return found or self.number_of(index)
+
+    def _known_elements(self, index: int) -> npt.NDArray[Any] | None:
+        values = self.fact(index).values
+        return self.array(index) if values is None else values
 
 
 def _between(elements: Sequence[object]) -> RowNumber | None:

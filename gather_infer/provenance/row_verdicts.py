@@ -10,7 +10,7 @@ from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import NodePath
 from gather_infer.provenance.analysis import RowAnalysis
 from gather_infer.provenance.result import Independence, IndependenceVerdict, OutputIndependence
-from gather_infer.provenance.states import Kind, ListedPositions, Lost, Rows, State, listing_of
+from gather_infer.provenance.states import ComponentsFirst, Kind, Lost, Rows, State, listing_of
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import SymbolicTensor
 
@@ -74,7 +74,8 @@ def _without_listing(analysis: RowAnalysis, name: str, state: State) -> Rows | L
     listing = listing_of(state)
     if listing is not None:
         return Lost(Kind.UNKNOWN, listing.node, "NonZero", "it lists positions of all rows along one axis")
-    assert not isinstance(state, ListedPositions), "positions are listed"
+    if isinstance(state, ComponentsFirst):
+        return state.lost
     fact = analysis.inference[name]
     shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
     if isinstance(state, Rows) and not all(map(analysis.batch.is_fixed, shape)):

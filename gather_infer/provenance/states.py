@@ -133,18 +133,26 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedPositions:
-    """The result of a NonZero over rows, `[rank, positions]`.
+class ComponentsFirst:
+    """Index tuples with their components along axis 0, as those of NonZero, `[rank, positions]`.
 
-    tuples   the state of its transpose, a tuple of indices for each position
-    lost     the state of the result of a node that does not transpose it
+    tuples   the state of the tensor with axis 0 moved to the end
+    lost     the state of the result of a node that does not take them for index tuples
     """
 
     tuples: Rows
     lost: Lost
 
+    @property
+    def plain(self) -> Rows:
+        """The state of the tensor, with the number of one component for all."""
+        assert self.tuples.digit is not None, "numbers have a place"
+        digit = self.tuples.digit._replace(axis=self.tuples.digit.axis + 1)
+        number = next(filter(None, self.tuples.columns or ()), None)
+        return Rows(digit, frozenset(a + 1 for a in self.tuples.flat), self.tuples.constant, number)
 
-State: TypeAlias = "Rows | Lost | ListedPositions"
+
+State: TypeAlias = "Rows | Lost | ComponentsFirst"
 
 CONSTANT = Rows()
 
@@ -165,7 +173,7 @@ def rows_of(state: State) -> Rows:
 
 def listing_of(state: State) -> Listing | None:
     """The positions that a tensor has in place of rows."""
-    if isinstance(state, ListedPositions):
+    if isinstance(state, ComponentsFirst):
         state = state.tuples
     return state.digit.listing if isinstance(state, Rows) and state.digit is not None else None
 
