@@ -23,6 +23,7 @@ from gather_infer.unfreezing.position_masks import position_mask, steps_of
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.row_numbers import SCATTERING, with_row_numbers
 from gather_infer.unfreezing.samples import values_of
+from gather_infer.unfreezing.spanning_coordinates import spanning_coordinates
 from gather_infer.unfreezing.tables import are_parts, why_not_cut, why_not_cut_both
 from gather_infer.unfreezing.window_masks import masked_windows
 
@@ -117,12 +118,12 @@ class ConstantRows:
         sizes = [size for size in values_of(factors, walk.samples.old) if size is not None]
         if len(free) != 1 or len(sizes) < len(factors) or np.prod(sizes) != array.shape[axis]:
             return None
+        dim, at = factors[free[0]], axis + free[0]
         split = array.reshape(*array.shape[:axis], *sizes, *array.shape[axis + 1 :])
-        at = axis + free[0]
         first = np.take(split, [0], at)
         shape = [*array.shape[:axis], *factors, *array.shape[axis + 1 :]]
         if np.array_equal(split, np.broadcast_to(first, split.shape)):
-            if self._tells_size(first, factors[free[0]]):
+            if self._tells_size(first, dim):
                 return None
             if len(factors) == 1 or np.array_equal(array, np.broadcast_to(np.take(array, [0], axis), array.shape)):
                 return self._equal(array, axis, factors, broadcasts)
@@ -132,15 +133,15 @@ class ConstantRows:
             if whole is not None:  # numbers of all positions, of which the outer sizes have no steps of their own
                 return self.numbered(np.take(array, [0], axis), whole, axis, dim_of(factors))
             progression = self.progression(split, at)
-            if progression is not None and self._follows_length(split, at, progression, factors[free[0]]):
+            if progression is not None and self._follows_length(split, at, progression, dim):
                 self.why_refused = f"numbers of its constant {list(array.shape)} may follow the length"
                 return None
-            if progression is None or self._may_be_any(first, progression, split.shape[at], factors[free[0]]):
-                numbers = self._scaled(split, at, factors[free[0]])
+            if progression is None or self._may_be_any(first, progression, split.shape[at], dim):
+                numbers = self._scaled(split, at, dim) or spanning_coordinates(walk, split, at, dim)
                 if numbers is None:
                     return self._of_length(array, axis, factors, others)
             else:
-                numbers = self._anchored(first, np.take(split, [-1], at), progression, at, factors[free[0]])
+                numbers = self._anchored(first, np.take(split, [-1], at), progression, at, dim)
             if numbers is None:
                 return None
             found = numbers

@@ -128,14 +128,12 @@ def are_parts(step: Array, size: int, first: Array | None = None) -> bool:
         return True
     begin = np.zeros_like(wide) if first is None else first.astype(np.float64)
     ends = begin[..., None] + wide[..., None] * [size, size - 1]
-    is_short = (_are_short(ends) | _are_short(ends / np.pi)).any(axis=-1) & (
-        _are_short(begin) | _are_short(begin / np.pi)
-    )
+    is_short = (are_short(ends) | are_short(ends / np.pi)).any(axis=-1) & (are_short(begin) | are_short(begin / np.pi))
     moving = wide != 0
-    return bool(moving.any() and (is_short & ~_are_short(wide))[moving].all())
+    return bool(moving.any() and (is_short & ~are_short(wide))[moving].all())
 
 
-def _are_short(numbers: Array) -> Array:
+def are_short(numbers: Array) -> Array:
     """Whether numbers have three digits after the point at most, or are dyadic fractions of at most 16 parts."""
     scaled = numbers * 2000
     return np.asarray(np.isclose(scaled, np.rint(scaled), rtol=1e-6, atol=1e-3))

@@ -13,9 +13,7 @@ from tests.oracle.source_faults import Fault, FaultTable
 
 _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
-    "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one", "image_networks",
-    "image_pairs", "coinciding_numbers", "tables", "window_indices", "dependent_rows", "joined_parts",
-    "needless_nodes",
+    "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one", "image_networks", "image_pairs", "coinciding_numbers", "tables", "window_indices", "dependent_rows", "joined_parts", "needless_nodes", "spanning_coordinates",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
@@ -33,6 +31,7 @@ FIRST: Final = {
         ("divisible_sizes", "explained_paddings", "grids", "rolled_images", "window_masks", "window_paddings"),
         ("tests/unfreezing/test_image_networks.py",),
     ),
+    "spanning_coordinates": ("tests/unfreezing/test_spanning_coordinates.py",),
     "joined_parts": ("tests/unfreezing/test_joined_parts.py",),
     "requested_sizes": ("tests/unfreezing/test_requested_sizes.py",),
     "required_sizes": ("tests/unfreezing/test_requested_sizes.py",),
@@ -201,7 +200,7 @@ FAULTS: Final = tuple(
         ("tables", "        return \"its distances have the length as their period\"\n", "        pass\n", "distances around the end are cut"),
         ("tables", "        return \"its distances may depend on the length\"\n", "        pass\n", "the length less a distance is cut"),
         ("tables", "        return \"its distances are fractions of the length\"\n", "        pass\n", "distances as fractions of a length are cut"),
-        ("tables", "    return bool(moving.any() and (is_short & ~_are_short(wide))[moving].all())", "    return False", "numbers between two short ones are cut"),
+        ("tables", "    return bool(moving.any() and (is_short & ~are_short(wide))[moving].all())", "    return False", "numbers between two short ones are cut"),
         ("constant_rows", "        if np.isin(np.abs(step), [size for size in lengths if size > 2]).any():\n            return True\n", "", "steps of the length are numbers"),
         ("constant_rows", "            if is_of_distances and np.isin(", "            if not is_of_distances and np.isin(", "distances that are not negative begin at a number"),
         ("position_masks", "    if array.dtype.kind in \"iuf\" and any(values_tell(np.stack(values), array.shape[at]) for at in (low, high)):\n        return None\n", "", "a centering matrix is a mask"),
@@ -374,6 +373,18 @@ FAULTS: Final = tuple(
         ("joined_parts", "        taken = parts[places.index(start) : ends[-1]]", "        taken = parts[: ends[-1] - places.index(start)]", "a cut takes the first parts"),
         ("joined_parts", "            start += fact.shape[axis]", "            start = fact.shape[axis]", "each part of a Split begins behind the one before alone"),
         ("cuts", "                elif ends.dtype == np.int64:\n", "                elif not start:\n", "no begin of a cut is computed"),
+        # coordinates that span an axis
+        ("spanning_coordinates", "    if set(mine) & set(others) or _TWO in", "    if _TWO in", "another size may be equal"),
+        ("spanning_coordinates", "    if set(mine) & set(others) or _TWO in values_of(walk.sizes.held(), walk.samples.old):", "    if set(mine) & set(others):", "1 is never the last position of two"),
+        ("spanning_coordinates", " or begin not in _ENDS or end not in _ENDS", "", "any numbers are ends"),
+        ("spanning_coordinates", " or _is_short(step):", ":", "steps of a network are parts of the axis"),
+        ("spanning_coordinates", "are_short(np.array(step)).all() or abs(many - round(many)) < 1e-3)", "are_short(np.array(step)).all())", "1/32 is no step of a network"),
+        ("spanning_coordinates", " or array.size < _FEWEST:", ":", "four positions tell"),
+        ("spanning_coordinates", " or not dim.symbols <= walk.image_symbols or", " or", "positions of a length are coordinates"),
+        ("spanning_coordinates", "            if np.array_equal(_values(table, dtype, has_step).astype(array.dtype), table):", "            if dtype:", "the ends alone tell"),
+        ("spanning_coordinates", "walk.emit(\"Mul\", [walk.emit(\"Cast\", [second], to=kind), walk.constant(table[-1:] - table[:1])])", "walk.constant(table[-1:] - table[:1])", "one position is at both ends"),
+        ("spanning_coordinates", "        for has_step in (True, False):", "        for has_step in (True,):", "each step is a number"),
+        ("spanning_coordinates", "    for dtype in dict.fromkeys((array.dtype, np.dtype(np.float64))):", "    for dtype in (array.dtype,):", "coordinates are computed in their own type"),
         # indices into merged axes, and second models
         ("row_numbers", "    if along is None and free.any():\n        return None\n", "", "any position is one of a merged axis"),
         ("row_numbers", "    if array.min() < 0 or array.max() >= np.prod(sizes):\n        return None\n", "    if array.max() >= np.prod(sizes):\n        return None\n", "positions from the end have digits"),
