@@ -26,10 +26,10 @@ from gather_infer.model.paths import bodies, label_of, subgraph_at, subgraphs
 from gather_infer.node_ids import GraphPath, NodePath, Root, Step
 from gather_infer.symbolic import Dim, free_symbols
 from gather_infer.tensor import Shape, SymbolicTensor
-from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, is_free, whole
+from gather_infer.unfreezing.factors.axis_factors import AxisFactors, Factors, dim_of, is_free, whole
+from gather_infer.unfreezing.factors.samples import values_of
 from gather_infer.unfreezing.iterations import IterationNumbers, NumberKind
 from gather_infer.unfreezing.result import Blocked
-from gather_infer.unfreezing.samples import values_of
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import Placed, UnfreezingWalk

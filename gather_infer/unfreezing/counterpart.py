@@ -24,8 +24,8 @@ from gather_infer.model.tensors import fed_inputs
 from gather_infer.node_ids import MAIN
 from gather_infer.rules import RuleSet
 from gather_infer.tensor import Shape, SymbolicTensor, Value
-from gather_infer.unfreezing.computed_sizes import Site
 from gather_infer.unfreezing.declared_types import without_sizes
+from gather_infer.unfreezing.sizes.computed_sizes import Site
 
 Array = np.ndarray[Any, Any]
 PADDED: Final = frozenset({"Conv", "QLinearConv", "ConvInteger", "MaxPool", "AveragePool", "LpPool", "Pad"})

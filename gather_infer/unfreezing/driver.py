@@ -26,26 +26,31 @@ from gather_infer.provenance.row_verdicts import independence_of
 from gather_infer.rules import RuleSet
 from gather_infer.symbolic import Dim
 from gather_infer.tensor import SymbolicTensor
-from gather_infer.unfreezing.axis_factors import is_free
-from gather_infer.unfreezing.computed_sizes import Site
+from gather_infer.unfreezing.constants.repeated_lengths import repeated_by_length
+from gather_infer.unfreezing.constants.repeated_rows import RepeatedRow
 from gather_infer.unfreezing.counterpart import Counterpart, counterpart
 from gather_infer.unfreezing.declared_types import declare, open_sizes
+from gather_infer.unfreezing.factors.axis_factors import is_free
+from gather_infer.unfreezing.factors.samples import Relation, SizeSamples
+from gather_infer.unfreezing.factors.transposed_rows import (
+    Pattern,
+    ambiguous_rows,
+    has_merged_rows,
+    has_rows_in_two_axes,
+)
 from gather_infer.unfreezing.function_calls import InlinedCalls, with_inlined_calls
+from gather_infer.unfreezing.images.window_masks import stage_of_one_window
+from gather_infer.unfreezing.images.window_paddings import other_windows
 from gather_infer.unfreezing.needless_nodes import inferred, without_needless_nodes
-from gather_infer.unfreezing.other_places import has_same_elements
-from gather_infer.unfreezing.repeated_lengths import repeated_by_length
-from gather_infer.unfreezing.repeated_rows import RepeatedRow
-from gather_infer.unfreezing.requested_sizes import Request, parse_sizes, requested
-from gather_infer.unfreezing.required_sizes import with_required_sizes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
 from gather_infer.unfreezing.result_edits import NAME, edited_model, edits_between
-from gather_infer.unfreezing.rows import check_rows
-from gather_infer.unfreezing.samples import Relation, SizeSamples
-from gather_infer.unfreezing.transposed_rows import Pattern, ambiguous_rows, has_merged_rows, has_rows_in_two_axes
-from gather_infer.unfreezing.unknown_sizes import SizesFound, UnknownSizes
+from gather_infer.unfreezing.row_checks.other_places import has_same_elements
+from gather_infer.unfreezing.row_checks.rows import check_rows
+from gather_infer.unfreezing.sizes.computed_sizes import Site
+from gather_infer.unfreezing.sizes.requested_sizes import Request, parse_sizes, requested
+from gather_infer.unfreezing.sizes.required_sizes import with_required_sizes
+from gather_infer.unfreezing.sizes.unknown_sizes import SizesFound, UnknownSizes
 from gather_infer.unfreezing.walk import UnfreezingWalk
-from gather_infer.unfreezing.window_masks import stage_of_one_window
-from gather_infer.unfreezing.window_paddings import other_windows
 from gather_infer.validate import verdicts
 from gather_infer.validate.condition import Condition, Elements
 from gather_infer.validate.verdict import Verdict, VerdictKind

@@ -16,10 +16,10 @@ from gather_infer.inference.bodies.predicates import scalar
 from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import DType, SymbolicTensor
 from gather_infer.trail import Iterations
-from gather_infer.unfreezing.axis_factors import is_free
-from gather_infer.unfreezing.constant_rows import BROADCASTING
-from gather_infer.unfreezing.row_numbers import ADDRESSING, addressed_dims
-from gather_infer.unfreezing.samples import values_of
+from gather_infer.unfreezing.constants.constant_rows import BROADCASTING
+from gather_infer.unfreezing.factors.axis_factors import is_free
+from gather_infer.unfreezing.factors.samples import values_of
+from gather_infer.unfreezing.indices.row_numbers import ADDRESSING, addressed_dims
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk

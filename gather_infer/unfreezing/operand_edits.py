@@ -13,13 +13,13 @@ from gather_infer.inference.topology import captured
 from gather_infer.symbolic import Dim
 from gather_infer.symbolic.normal_form import constant_term
 from gather_infer.tensor import SymbolicTensor, Value
-from gather_infer.unfreezing.axis_factors import Factors, dim_of, is_free
-from gather_infer.unfreezing.constant_rows import BROADCASTING
-from gather_infer.unfreezing.cuts import holds_rows
+from gather_infer.unfreezing.constants.constant_rows import BROADCASTING
+from gather_infer.unfreezing.factors.axis_factors import Factors, dim_of, is_free
+from gather_infer.unfreezing.factors.samples import values_of
+from gather_infer.unfreezing.images.windows import resized
+from gather_infer.unfreezing.indices.cuts import holds_rows
+from gather_infer.unfreezing.indices.row_numbers import with_row_numbers
 from gather_infer.unfreezing.result import Blocked
-from gather_infer.unfreezing.row_numbers import with_row_numbers
-from gather_infer.unfreezing.samples import values_of
-from gather_infer.unfreezing.windows import resized
 
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk

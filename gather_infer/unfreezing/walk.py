@@ -29,35 +29,35 @@ from gather_infer.node_ids import MAIN, GraphPath
 from gather_infer.symbolic import Dim, Expr, free_symbols, symbol
 from gather_infer.tensor import Shape, SymbolicTensor, Value
 from gather_infer.trail import Constraint, ImpliedConstraint
-from gather_infer.unfreezing.axis_factors import AxisFactors, WindowSize, dim_of, is_free
 from gather_infer.unfreezing.bodies import Bodies
-from gather_infer.unfreezing.coinciding_numbers import problem_of_numbers, reads_length
-from gather_infer.unfreezing.computed_sizes import ComputedSizes, Site
-from gather_infer.unfreezing.constant_rows import ConstantRows
+from gather_infer.unfreezing.constants.coinciding_numbers import problem_of_numbers, reads_length
+from gather_infer.unfreezing.constants.constant_rows import ConstantRows
+from gather_infer.unfreezing.constants.counts import Counts
+from gather_infer.unfreezing.constants.explained_constants import explained, explained_windows
+from gather_infer.unfreezing.constants.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
 from gather_infer.unfreezing.counterpart import Counterpart
-from gather_infer.unfreezing.counts import Counts
-from gather_infer.unfreezing.divisible_sizes import with_divisible_sizes
-from gather_infer.unfreezing.explained_constants import explained, explained_windows
-from gather_infer.unfreezing.explained_paddings import with_explained_paddings
-from gather_infer.unfreezing.factored_values import FactoredValues
-from gather_infer.unfreezing.joined_parts import JoinedParts
-from gather_infer.unfreezing.operand_edits import edited
-from gather_infer.unfreezing.positions import PositionFacts
-from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
-from gather_infer.unfreezing.result import Blocked
-from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
-from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
-from gather_infer.unfreezing.unknown_shapes import problem_of_unknown_shape
-from gather_infer.unfreezing.unknown_sizes import UnknownSizes
-from gather_infer.unfreezing.visible_values import stacked
-from gather_infer.unfreezing.window_paddings import with_window_paddings
-from gather_infer.unfreezing.windows import (
+from gather_infer.unfreezing.factors.axis_factors import AxisFactors, WindowSize, dim_of, is_free
+from gather_infer.unfreezing.factors.factored_values import FactoredValues
+from gather_infer.unfreezing.factors.joined_parts import JoinedParts
+from gather_infer.unfreezing.factors.samples import Relation, SizeSamples, values_of
+from gather_infer.unfreezing.images.explained_paddings import with_explained_paddings
+from gather_infer.unfreezing.images.window_paddings import with_window_paddings
+from gather_infer.unfreezing.images.windows import (
     has_kernel_of_weights,
     problem_of_pad,
     problem_of_resize,
     problem_of_window,
     sizes_of_images,
 )
+from gather_infer.unfreezing.indices.positions import PositionFacts
+from gather_infer.unfreezing.indices.row_numbers import RowNumbers, with_row_numbers
+from gather_infer.unfreezing.operand_edits import edited
+from gather_infer.unfreezing.result import Blocked
+from gather_infer.unfreezing.sizes.computed_sizes import ComputedSizes, Site
+from gather_infer.unfreezing.sizes.divisible_sizes import with_divisible_sizes
+from gather_infer.unfreezing.sizes.unknown_shapes import problem_of_unknown_shape
+from gather_infer.unfreezing.sizes.unknown_sizes import UnknownSizes
+from gather_infer.unfreezing.visible_values import stacked
 
 Array = np.ndarray[Any, Any]
 

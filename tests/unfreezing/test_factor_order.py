@@ -10,9 +10,9 @@ import gather_infer
 from fixtures.feeds import model_path
 from gather_infer import diff, freeze, unfreeze
 from gather_infer.symbolic import Dim
-from gather_infer.unfreezing import factored_values
-from gather_infer.unfreezing.axis_factors import AxisFactors, Factors
-from gather_infer.unfreezing.factor_order import has_order_of, with_symbols
+from gather_infer.unfreezing.factors import factored_values
+from gather_infer.unfreezing.factors.axis_factors import AxisFactors, Factors
+from gather_infer.unfreezing.factors.factor_order import has_order_of, with_symbols
 from tests.unfreezing.cases import run
 from tests.verification.models import model
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gather_infer import unfreeze
-from gather_infer.unfreezing.rows import _Check
-from gather_infer.unfreezing.tables import why_not_cut
+from gather_infer.unfreezing.constants.tables import why_not_cut
+from gather_infer.unfreezing.row_checks.rows import _Check
 from tests.unfreezing.cases import Case, check_dynamic, check_refused
 from tests.verification.models import model
 

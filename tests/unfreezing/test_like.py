@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto
 
 from gather_infer import UsageError, diff, unfreeze
-from gather_infer.unfreezing import explained_constants
+from gather_infer.unfreezing.constants import explained_constants
 from tests.unfreezing.cases import feeds_of, run
 from tests.verification.models import model
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gather_infer import unfreeze
-from gather_infer.unfreezing.merged_rows import Part, merged_difference, part_of
+from gather_infer.unfreezing.row_checks.merged_rows import Part, merged_difference, part_of
 from gather_infer.verification.tolerance import Tolerance
 from tests.unfreezing.cases import run
 from tests.verification.models import model

@@ -10,7 +10,7 @@ import pytest
 
 from gather_infer import symbol, unfreeze
 from gather_infer.symbolic import evaluate
-from gather_infer.unfreezing.axis_factors import AxisFactors, Factors, dim_of, placements
+from gather_infer.unfreezing.factors.axis_factors import AxisFactors, Factors, dim_of, placements
 from tests.unfreezing.cases import BATCH, Case, check_dynamic
 from tests.verification.models import model
 

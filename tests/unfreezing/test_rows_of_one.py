@@ -9,7 +9,7 @@ import pytest
 
 from gather_infer import unfreeze
 from gather_infer.runtimes.process import Failure, RuntimeProcess
-from gather_infer.unfreezing.rows import Feeds, _Check
+from gather_infer.unfreezing.row_checks.rows import Feeds, _Check
 from tests.unfreezing.cases import SIZES, Case, check_dynamic, feeds_of, run
 from tests.verification.models import model
 

@@ -12,8 +12,9 @@ import pytest
 import gather_infer
 from fixtures.feeds import bindings, make_feeds, model_path
 from gather_infer import UsageError, freeze, infer, optimize, unfreeze
-from gather_infer.unfreezing import RowCheck, driver, factored_values
-from gather_infer.unfreezing.axis_factors import placements
+from gather_infer.unfreezing import RowCheck, driver
+from gather_infer.unfreezing.factors import factored_values
+from gather_infer.unfreezing.factors.axis_factors import placements
 from tests.unfreezing.cases import BATCH, SIZES, Case, check_dynamic, check_refused, run
 from tests.verification.models import model
 

@@ -1,0 +1,1 @@
+"""Sizes of images: windows, strides, paddings and coordinates of pixels."""

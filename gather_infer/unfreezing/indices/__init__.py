@@ -1,0 +1,1 @@
+"""Indices and cuts of axes with a freed size."""

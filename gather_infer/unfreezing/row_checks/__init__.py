@@ -1,0 +1,1 @@
+"""Runs that compare the rows of a result with those of the original."""
