@@ -105,10 +105,14 @@ def _scaled(step: RowStep, number: RowNumber, by: RowNumber) -> RowNumber:
 
 
 def _divided(step: RowStep, number: RowNumber, by: RowNumber) -> RowNumber:
-    """`(c*k*row + g) / k == c*row` and `(c*k*row + g) mod k == g`, for 0 <= g < k."""
+    """`(c*k*row + g) / k == c*row` and `(c*k*row + g) mod k == g`, for 0 <= c and 0 <= g < k.
+
+    Behind a negative c, Div and the Mod of C round to 0, and so differ from row to row.
+    """
     divisor = _factor(step, by, 1)
     part = quotient(number.coefficient, divisor)
-    if part is None or not is_within(step, number, divisor):
+    is_negative = known_le(0, number.coefficient, step.batch.scope) is not True
+    if part is None or is_negative or not is_within(step, number, divisor):
         raise step.blocked(Kind.NUMBER, COMPUTES)
     return RowNumber(part, 0, 0) if step.op_type == "Div" else RowNumber(0, number.lo, number.hi)
 
