@@ -80,7 +80,6 @@ class UnfreezingWalk(FactoredValues):
 
     divisible  copies of values -> axis, and the number that divides it in each run that does not fail
     divided  sizes, and the numbers that divide them
-    filled   the size of an axis that a padding fills up -> that of the image in it, and the number that divides it
     fills_up_to_counts  whether images are filled up to multiples of numbers of windows, not of their sizes
     leaves_out_sizes  whether a node requires lengths to be equal that are not at each size, as windows and strides do
     divides_patches   whether strides have to divide the image, as an earlier walk found that sizes are left out
@@ -107,7 +106,7 @@ class UnfreezingWalk(FactoredValues):
         self.samples = SizeSamples(freed, self.row_symbols, None if counterpart is None else counterpart.sizes)
         self.divisible: dict[str, dict[int, int]] = {}
         self.divided: set[tuple[Dim, int]] = set()
-        self.filled: dict[Dim, tuple[Dim, int]] = {}
+        self.filled = {}
         self.fills_up_to_counts = False
         self.leaves_out_sizes = False
         self.divides_patches = False

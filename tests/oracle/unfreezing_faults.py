@@ -15,7 +15,7 @@ _TOPICS: Final = (
     "unfreeze", "constants", "indices", "placement", "images", "like", "lengths", "subgraphs", "functions",
     "declared_types", "wrapped", "requested_sizes", "repeated_rows", "merged_rows", "rows_of_one", "image_networks",
     "image_pairs", "coinciding_numbers", "tables", "window_indices", "dependent_rows", "joined_parts",
-    "needless_nodes", "spanning_coordinates",
+    "needless_nodes", "spanning_coordinates", "length_windows",
 )  # fmt: skip
 TESTS: Final = tuple(f"tests/unfreezing/test_{topic}.py" for topic in _TOPICS)
 FIRST: Final = {
@@ -68,6 +68,7 @@ FIRST: Final = {
     **dict.fromkeys(
         ("needless_nodes", "result_edits", "../passes/region_driver"), ("tests/unfreezing/test_needless_nodes.py",)
     ),
+    "images/length_windows": ("tests/unfreezing/test_length_windows.py",),
 }
 """Module -> the tests that are most likely to fail with a fault in it."""
 
@@ -134,7 +135,6 @@ FAULTS: Final = tuple(
         ("indices/row_numbers", "return bool(step[..., each.component].any() and not step[..., others].any())", "return bool(step.any())", "an index that counts along any axis numbers the rows"),
         ("indices/row_numbers", "if constant is not None and not all(", "if constant is None and not all(", "an index of rows has any position"),
         ("indices/row_numbers", "if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:", "if not each.factors:", "rows and positions in one axis are one size"),
-        ("indices/cuts", "elif not holds_rows(walk, product(factors)) and _cuts", "elif str(product(factors)) not in walk.row_symbols and _cuts", "an end of merged rows is one of a length"),
         ("indices/window_indices", "if len(found) != 1:  # with", "if not found:  # with", "the first axis of sliding windows is that of positions"),
         ("indices/row_numbers", "step[..., 0 if each.component is None else each.component] = each.stride\n    return walk.rows.numbered", "step[..., 0 if each.component is None else each.component] = 1\n    return walk.rows.numbered", "rows are one element apart"),
         ("indices/row_numbers", "self.sized.update(name for name in node.output if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
@@ -430,6 +430,19 @@ FAULTS: Final = tuple(
         ("../passes/region_driver", "if cost.nodes >= 0 or not any(map(self._is_in_region, dead_after(self.model, node, rewrite)[0])):", "if cost.nodes >= 0:", "nodes that read edited ones are removed"),
         ("../passes/region_driver", "if cost.nodes >= 0 or", "if", "nodes are exchanged for others"),
         ("result_edits", "            removed.discard(place)\n", "", "an edited node is removed twice"),
+        ("indices/cuts", "elif not holds_rows(walk, product(factors)) and (\n", "elif str(product(factors)) not in walk.row_symbols and (\n", "an end of merged rows is one of a length"),
+        ("constants/coinciding_numbers", "    sources = [*_sources_of_index(walk, node)]", "    sources: list[NodeProto] = []", "a given index is in bounds"),
+        ("images/length_windows", "target is None or target[count] != -1 or ", "", "the number of windows is a number of the file"),
+        ("images/length_windows", " or windows.setdefault(whole, part) != part:", " or windows.setdefault(whole, part) < 0:", "an axis is cut into windows of two sizes"),
+        ("images/length_windows", " and len(windows) >= _FEWEST_SIZES", "", "one axis tells the size of windows"),
+        ("images/length_windows", " and len({*windows.values()}) == 1", "", "axes are cut into windows of several sizes"),
+        ("images/length_windows", "            place = order.index(axis)\n", "            place = axis\n", "a Transpose keeps the order of the axes"),
+        ("images/window_paddings", "if found is None or before or -size % found != after:", "if found is None or -size % found != after:", "more is padded than windows lack, before the length"),
+        ("images/window_paddings", "if found is None or before or -size % found != after:", "if found is None or before:", "more is padded than windows lack"),
+        ("factors/factored_values", "if len(sizes) != 1 or int(sizes[0]) != number:", "if not sizes:", "a filled length is cut into any windows"),
+        ("factors/factored_values", " and target[count] == -1)", ")", "a Reshape with a number of windows cuts a filled length"),
+        ("factors/factored_values", "        found = self._with_windows(node, axes, found)\n", "", "a filled length is cut into a number of windows"),
+        ("indices/cuts", " and dim - int(start - end) in walk.sizes.held()", "", "a cut between both ends leaves any size"),
     )
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from gather_infer.unfreezing.factors.axis_factors import (
     WindowSize,
     dim_of,
     is_free,
+    joined,
     placements,
     whole,
 )
@@ -55,6 +56,8 @@ class FactoredValues(NewValues):
     perms    results of Reshapes whose input has to be transposed -> the order of its axes
     transposed  the transposed values
     other_places  results of Reshapes that can hold a length in several places -> the numbers of those not taken
+    filled   the size of an axis that a padding fills up -> that of the image or length in it, and the number that
+             divides it
     """
 
     static: Mapping[str, Value]
@@ -65,6 +68,7 @@ class FactoredValues(NewValues):
     row_symbols: frozenset[str]
     samples: SizeSamples
     counterpart: Counterpart | None
+    filled: dict[Dim, tuple[Dim, int]]
 
     def begin_factors(self) -> None:
         """Begin a walk."""
@@ -111,6 +115,7 @@ class FactoredValues(NewValues):
                 each for each in found
                 if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]
             ]  # fmt: skip
+        found = self._with_windows(node, axes, found)
         name = node.output[0]
         moved = None if self._is_dynamic(shape) else after_transpose(self, axes, target, found, node)
         if moved is not None:
@@ -129,7 +134,8 @@ class FactoredValues(NewValues):
         return found
 
     def _may_cut(self, dim: Dim) -> bool:
-        """Whether an axis may be cut into windows: one of an image, or any length if a second model has another one.
+        """Whether an axis may be cut into windows: one of an image, a length that is filled up to them, or any one if a
+        second model has another one.
 
         All pixels as one axis, whose rows and columns are not known, are not cut: a part may be the rows.
         """
@@ -137,7 +143,37 @@ class FactoredValues(NewValues):
             return False
         if self.counterpart is not None:
             return True
+        if self._window_of(dim) is not None:
+            return True
         return dim.symbols <= self.image_symbols and len(dim.symbols) == 1 and not _is_product(dim)
+
+    def _window_of(self, dim: Dim) -> int | None:
+        """The size of the windows that a length is filled up to, or that one is with more of them around it."""
+        if not isinstance(dim, Expr) or dim.symbols <= self.image_symbols:
+            return None
+        found = (number for filled, (_, number) in self.filled.items() if isinstance(dim - filled, int))
+        return next(found, None)
+
+    def _with_windows(self, node: NodeProto, before: AxisFactors, found: list[AxisFactors]) -> list[AxisFactors]:
+        """Those of the axis factors of a Reshape in which filled lengths are whole, or cut into their windows.
+
+        The target of one that cuts has to infer the number of windows.
+        """
+        flat = [factor for axis in before for factor in axis]
+        windows = {dim: number for dim in joined(flat) if (number := self._window_of(dim)) is not None}
+        target = self.array(node.input[1]) if windows and len(node.input) > 1 else None
+
+        def is_right(axes: AxisFactors, dim: Dim, number: int) -> bool:
+            held = [(at, factor) for at, factors in enumerate(axes) for factor in factors]
+            if any(factor == dim for _, factor in held):
+                return True
+            sizes = [each for _, each in held if isinstance(each, WindowSize) and each.whole == dim]
+            if len(sizes) != 1 or int(sizes[0]) != number:
+                return False
+            count = next((at for at, factor in held if factor == sizes[0].outer), None)
+            return dim not in flat or (target is not None and count is not None and target[count] == -1)
+
+        return [each for each in found if all(is_right(each, *window) for window in windows.items())]
 
     def image_of(self, shape: Shape) -> Shape:
         """The axes of a shape from the first length to the last one; () if there is only one."""

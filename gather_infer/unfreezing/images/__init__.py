@@ -1,1 +1,1 @@
-"""Sizes of images: windows, strides, paddings and coordinates of pixels."""
+"""Windows, strides, paddings and coordinates of images, and windows of lengths."""

@@ -19,6 +19,7 @@ from gather_infer.symbolic import Dim, Expr
 from gather_infer.tensor import SymbolicTensor
 from gather_infer.unfreezing.constants.constant_rows import BROADCASTING
 from gather_infer.unfreezing.factors.axis_factors import is_free
+from gather_infer.unfreezing.images.length_windows import window_of_length
 from gather_infer.unfreezing.images.windows import paddings
 from gather_infer.unfreezing.result import Blocked
 
@@ -46,6 +47,13 @@ def with_window_paddings(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             continue
         if before == after == 0:
             continue  # the file does not tell where an axis that needs no padding is cut to its size
+        if not dim.symbols <= walk.image_symbols and isinstance(size, int):
+            found = window_of_length(walk, node.output[0], axis) if dim.symbols.isdisjoint(walk.row_symbols) else None
+            if found is None or before or -size % found != after:
+                return node
+            ends[at] = -dim % found
+            filled[dim + ends[at]] = dim, found
+            continue
         cuts = _cuts(walk, node.output[0], axis)
         if not isinstance(size, int) or before or cuts is None or len(cuts) != 1:
             return node

@@ -56,7 +56,9 @@ def opened_slice(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
                     raise Blocked(walk.label(node), f"cuts at {bound}, which is no number of 32 bits")
         elif step == 1 and (part := _part_of_length(walk, product(factors), int(start), int(end))) is not None:
             begins.flat[at], changed.flat[at] = part
-        elif not holds_rows(walk, product(factors)) and _cuts_near_an_end(start, end, step):
+        elif not holds_rows(walk, product(factors)) and (
+            _cuts_near_an_end(start, end, step) or _is_between(walk, product(factors), start, end, step)
+        ):
             pass
         elif not holds_rows(walk, product(factors)) and (start, end, step) == (1, old, 1) and end > _TWO:
             changed.flat[at] = _INT64_MAX if ends.dtype == np.int64 else 2**31 - 1
@@ -77,6 +79,11 @@ def _is_image_in(walk: UnfreezingWalk, filled: Dim, end: int) -> bool:
     """Whether a cut up to a position takes the image out of an axis that a padding fills up."""
     found = walk.filled.get(filled)
     return found is not None and next(values_of([found[0]], walk.samples.old)) == end
+
+
+def _is_between(walk: UnfreezingWalk, dim: Dim, start: int, end: int, step: int) -> bool:
+    """Whether a cut of a length between both ends, such as `[2:-2]`, leaves as many positions as another value has."""
+    return start > 0 > end and step == 1 and dim - int(start - end) in walk.sizes.held()
 
 
 def _part_of_length(walk: UnfreezingWalk, dim: Dim, start: int, end: int) -> tuple[int, int] | None:
