@@ -125,6 +125,7 @@ FAULTS: Final = tuple(
         ("row_numbers", "return bool(((rows == 0) | (rows == -1)).all())", "return True", "any index of a length is one of an end"),
         ("row_numbers", "return bool(step[..., each.component].any() and not step[..., others].any())", "return bool(step.any())", "an index that counts along any axis numbers the rows"),
         ("row_numbers", "if constant is not None and not all(", "if constant is None and not all(", "an index of rows has any position"),
+        ("row_numbers", "    return each.component == other.component or bool((array[..., each.component] == array[..., other.component]).all())", "    return True", "an index of each position has any other one of the same size"),
         ("row_numbers", "if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:", "if not each.factors:", "rows and positions in one axis are one size"),
         ("cuts", "elif not holds_rows(walk, product(factors)) and _cuts", "elif str(product(factors)) not in walk.row_symbols and _cuts", "an end of merged rows is one of a length"),
         ("window_indices", "if len(found) != 1:  # with", "if not found:  # with", "the first axis of sliding windows is that of positions"),
