@@ -443,6 +443,7 @@ FAULTS: Final = tuple(
         ("factors/factored_values", " and target[count] == -1)", ")", "a Reshape with a number of windows cuts a filled length"),
         ("factors/factored_values", "        found = self._with_windows(node, axes, found)\n", "", "a filled length is cut into a number of windows"),
         ("indices/cuts", " and dim - int(start - end) in walk.sizes.held()", "", "a cut between both ends leaves any size"),
+        ("indices/row_numbers", "    return each.component == other.component or bool((array[..., each.component] == array[..., other.component]).all())", "    return True", "an index of each position has any other one of the same size"),
     )
 )  # fmt: skip
 

@@ -117,6 +117,16 @@ REFUSED = {
         ("x.0=batch", "x.1=seq"),
         "reads at [0, 2, 1, 2] in axes of batch and seq",
     ),
+    "an index of each position and of the last one": (
+        "(float[3,3] x) => (float[3] y) <int64[3,2] i = {0,2,1,2,2,2}> { y = GatherND(x, i) }",
+        ("x.0=seq", "x.1=seq"),
+        "reads at [0, 2, 1, 2]... in axes of seq and seq",
+    ),
+    "an index of a grid of positions": (
+        "(float[2,2,2] x) => (float[2,2] y) <int64[2,2,3] i = {0,0,1,0,1,1,1,0,1,1,1,1}> { y = GatherND(x, i) }",
+        ("x.0=seq", "x.1=seq"),
+        "reads at [0, 0, 1, 0]... in axes of seq and seq",
+    ),
     "an index into rows and positions in one axis": (
         "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[2] r = {0,3}> "
         "{ f = Reshape(x, s) i = ArgMax<axis=1, keepdims=0>(x) j = Add(i, r) y = Gather(f, j) }",

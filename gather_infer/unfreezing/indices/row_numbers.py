@@ -200,7 +200,7 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
             raise Blocked(
                 walk.label(node), f"reads at {_shown(walk.array(indices))} in an axis of {product(each.factors)}"
             )
-        others = [other for other in addressed if other.component not in alike]
+        others = [other for other in addressed if not _is_same_column(constant, each, other)]
         if constant is not None and not all(_reads_an_end(walk, indices, other) for other in others):
             raise Blocked(walk.label(node), f"reads at {_shown(constant)} in axes of {_sizes(addressed)}")
         return walk.with_inputs(node, {1: found})
@@ -209,6 +209,13 @@ def _with_index(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
 
 def _sizes(addressed: Iterable[_Addressed]) -> str:
     return " and ".join(str(product(each.factors)) for each in addressed)
+
+
+def _is_same_column(array: Array | None, each: _Addressed, other: _Addressed) -> bool:
+    """Whether an index has the same positions in two axes of one size, as that of a diagonal has."""
+    if array is None or each.factors != other.factors:
+        return False
+    return each.component == other.component or bool((array[..., each.component] == array[..., other.component]).all())
 
 
 def _is_computed_position(walk: UnfreezingWalk, indices: str, each: _Addressed) -> bool:
