@@ -40,11 +40,12 @@ from gather_infer.unfreezing.divisible_sizes import with_divisible_sizes
 from gather_infer.unfreezing.explained_constants import explained, explained_windows
 from gather_infer.unfreezing.explained_paddings import with_explained_paddings
 from gather_infer.unfreezing.factored_values import FactoredValues
+from gather_infer.unfreezing.indexed_axes import IndexedAxes
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.positions import PositionFacts
 from gather_infer.unfreezing.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
 from gather_infer.unfreezing.result import Blocked
-from gather_infer.unfreezing.row_numbers import RowNumbers, with_row_numbers
+from gather_infer.unfreezing.row_numbers import RowNumbers, note_index, with_row_numbers
 from gather_infer.unfreezing.samples import Relation, SizeSamples, values_of
 from gather_infer.unfreezing.unknown_shapes import problem_of_unknown_shape
 from gather_infer.unfreezing.unknown_sizes import UnknownSizes
@@ -115,6 +116,7 @@ class UnfreezingWalk(FactoredValues):
         self.placed: list[Placed] = []
         self.row_numbers = RowNumbers()
         self.positions = PositionFacts(self)
+        self.indexed = IndexedAxes(self)
         self.counts = Counts(self)
         self.rows = ConstantRows(self)
         self.sizes = ComputedSizes(self)
@@ -140,8 +142,17 @@ class UnfreezingWalk(FactoredValues):
             self.enter_graph(environment)
             self.image_symbols |= sizes_of_images(self)
             self.walk_nodes(nodes, {})
+            self.indexed.check(self._live())
         elif not self.bodies.interpret(nodes, environment):
             super().interpret_nodes(nodes, environment, start)
+
+    def _live(self) -> set[str]:
+        """The values of the main graph that its outputs are computed from."""
+        found = {value.name for value in self.model.proto.graph.output}
+        for placed in reversed(self.placed):
+            if not found.isdisjoint(placed.node.output):
+                found.update(placed.node.input, captured(placed.node))
+        return found
 
     @contextmanager
     def inside(self, environment: Environment, path: GraphPath, names: Collection[str]) -> Iterator[list[Placed]]:
@@ -276,6 +287,7 @@ class UnfreezingWalk(FactoredValues):
 
     def _place(self, node: NodeProto, is_new: bool, reason: str) -> None:
         self.placed.append(Placed(node, self._position, is_new, reason))
+        note_index(self, node)
         for name in filter(None, node.output):
             self.sizes.note(name)
             for factor in (factor for axis in self.factors.get(name, ()) for factor in axis):
