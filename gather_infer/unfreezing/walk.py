@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 from onnx import NodeProto, helper
 
 from gather_infer.diagnostic import Diagnostic, Severity
@@ -33,7 +32,7 @@ from gather_infer.unfreezing.bodies import Bodies
 from gather_infer.unfreezing.constants.coinciding_numbers import problem_of_numbers, reads_length
 from gather_infer.unfreezing.constants.constant_rows import ConstantRows
 from gather_infer.unfreezing.constants.counts import Counts
-from gather_infer.unfreezing.constants.explained_constants import explained, explained_windows
+from gather_infer.unfreezing.constants.explained_constants import with_explained_constants
 from gather_infer.unfreezing.constants.repeated_rows import MAX_REPEATED, RepeatedRow, repeated_rows
 from gather_infer.unfreezing.counterpart import Counterpart
 from gather_infer.unfreezing.factors.axis_factors import AxisFactors, WindowSize, dim_of, is_free
@@ -49,8 +48,9 @@ from gather_infer.unfreezing.images.windows import (
     problem_of_window,
     sizes_of_images,
 )
+from gather_infer.unfreezing.indices.indexed_axes import IndexedAxes
 from gather_infer.unfreezing.indices.positions import PositionFacts
-from gather_infer.unfreezing.indices.row_numbers import RowNumbers, with_row_numbers
+from gather_infer.unfreezing.indices.row_numbers import RowNumbers, note_index, with_row_numbers
 from gather_infer.unfreezing.operand_edits import edited
 from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.sizes.computed_sizes import ComputedSizes, Site
@@ -58,8 +58,6 @@ from gather_infer.unfreezing.sizes.divisible_sizes import with_divisible_sizes
 from gather_infer.unfreezing.sizes.unknown_shapes import problem_of_unknown_shape
 from gather_infer.unfreezing.sizes.unknown_sizes import UnknownSizes
 from gather_infer.unfreezing.visible_values import stacked
-
-Array = np.ndarray[Any, Any]
 
 
 class Placed(NamedTuple):
@@ -116,6 +114,7 @@ class UnfreezingWalk(FactoredValues):
         self.placed: list[Placed] = []
         self.row_numbers = RowNumbers()
         self.positions = PositionFacts(self)
+        self.indexed = IndexedAxes(self)
         self.counts = Counts(self)
         self.parts = JoinedParts(self)
         self.rows = ConstantRows(self)
@@ -142,8 +141,17 @@ class UnfreezingWalk(FactoredValues):
             self.enter_graph(environment)
             self.image_symbols |= sizes_of_images(self)
             self.walk_nodes(nodes, {})
+            self.indexed.check(self._live())
         elif not self.bodies.interpret(nodes, environment):
             super().interpret_nodes(nodes, environment, start)
+
+    def _live(self) -> set[str]:
+        """The values of the main graph that its outputs are computed from."""
+        found = {value.name for value in self.model.proto.graph.output}
+        for placed in reversed(self.placed):
+            if not found.isdisjoint(placed.node.output):
+                found.update(placed.node.input, captured(placed.node))
+        return found
 
     @contextmanager
     def inside(self, environment: Environment, path: GraphPath, names: Collection[str]) -> Iterator[list[Placed]]:
@@ -202,7 +210,7 @@ class UnfreezingWalk(FactoredValues):
         outputs = [name for name in node.output if name]
         original = node
         if self.counterpart is not None and not self.path.steps:
-            node = with_explained_paddings(self, self._with_explained_constants(node, self.counterpart))
+            node = with_explained_paddings(self, with_explained_constants(self, node, self.counterpart))
         node = self._with_repeated_rows(node)
         is_kept = node is original and node.op_type != "Constant" and not self._depends(node)
         if is_kept and reads_length(self, node):
@@ -235,24 +243,6 @@ class UnfreezingWalk(FactoredValues):
         self.bodies.note(changed)
         self._place(changed, False, inner or reason)
 
-    def _with_explained_constants(self, node: NodeProto, counterpart: Counterpart) -> NodeProto:
-        """The node with the constants that differ in the second model as functions of the size. Raises Blocked."""
-        inputs: dict[int, str] = {}
-        for position, mine, other in counterpart.differing.get(node.output[0], ()):
-            if node.op_type == "Reshape" and position == 1 and node.input[0] in self.factors:
-                continue  # the order of the elements decides
-            if node.op_type == "Pad" and position == 1:
-                continue  # all axes have one explanation
-            found = explained(self, mine, other) or explained_windows(self, node, mine, other)
-            if found is None:
-                raise Blocked(
-                    self.label(node),
-                    f"its constant {node.input[position]} is {_elements(mine)}, and {_elements(other)} in"
-                    f" {counterpart.model.name}, which no rule explains",
-                )
-            inputs[position] = found
-        return self.with_inputs(node, inputs) if inputs else node
-
     def _with_repeated_rows(self, node: NodeProto) -> NodeProto:
         """The node with inputs of `repeated_rows` made to follow the freed size. Raises Blocked."""
         inputs: dict[int, str] = {}
@@ -278,6 +268,7 @@ class UnfreezingWalk(FactoredValues):
 
     def _place(self, node: NodeProto, is_new: bool, reason: str) -> None:
         self.placed.append(Placed(node, self._position, is_new, reason))
+        note_index(self, node)
         for name in filter(None, node.output):
             self.sizes.note(name)
             for factor in (factor for axis in self.factors.get(name, ()) for factor in axis):
@@ -479,11 +470,6 @@ class UnfreezingWalk(FactoredValues):
 
     def producer(self, name: str) -> NodeProto | None:
         return self._producers.get(name)
-
-
-def _elements(array: Array) -> str:
-    flat = array.ravel().tolist()
-    return f"{list(array.shape)} {flat[:4]}{'...' if len(flat) > 4 else ''}"
 
 
 def _text(shape: Shape | None) -> str:

@@ -69,6 +69,7 @@ FIRST: Final = {
         ("needless_nodes", "result_edits", "../passes/region_driver"), ("tests/unfreezing/test_needless_nodes.py",)
     ),
     "images/length_windows": ("tests/unfreezing/test_length_windows.py",),
+    "indices/indexed_axes": ("tests/unfreezing/test_indices.py",),
 }
 """Module -> the tests that are most likely to fail with a fault in it."""
 
@@ -87,7 +88,7 @@ FAULTS: Final = tuple(
         ("walk", "self.upper_bounds[name] = min(most - rest, self.upper_bounds.get(name, most - rest))", "self.upper_bounds[name] = max(most - rest, self.upper_bounds.get(name, 0)) + 1", "a table has a row more"),
         ("factors/factored_values", "            found = found[first:] + found[:first]\n", "            pass\n", "the first place of a size of 1 is taken always"),
         ("factors/factored_values", "if [*values_of(map(dim_of, each), self.samples.other)] == [*values_of(other, self.samples.other)]", "if each", "the second model does not choose between places"),
-        ("walk", "                )\n            inputs[position] = found\n", "                )\n", "constants that differ are left as they are"),
+        ("constants/explained_constants", "            )\n        inputs[position] = found\n", "            )\n", "constants that differ are left as they are"),
         ("walk", "return not has_kernel_of_weights(self, node) or self.samples.broken(any_of, is_weight=True)", "return True", "a kernel of weights may not be as large as the image"),
         ("factors/factored_values", " and self.image_of(tuple(map(dim_of, found[0]))) not in self.images:", ":", "tokens are not made an image again"),
         ("sizes/unknown_shapes", "return f\"{unknown} has an unknown shape\" if", "return \"\" if", "data of unknown shape have no freed size"),
@@ -444,6 +445,9 @@ FAULTS: Final = tuple(
         ("factors/factored_values", "        found = self._with_windows(node, axes, found)\n", "", "a filled length is cut into a number of windows"),
         ("indices/cuts", " and dim - int(start - end) in walk.sizes.held()", "", "a cut between both ends leaves any size"),
         ("indices/row_numbers", "    return each.component == other.component or bool((array[..., each.component] == array[..., other.component]).all())", "    return True", "an index of each position has any other one of the same size"),
+        ("indices/indexed_axes", "if factors is not None and (not result or result in live):", "if factors is None and not live:", "positions may address a length and rows of the old size"),
+        ("indices/row_numbers", "        held = held or walk.indexed.of(node.input[1], shape[axis])\n", "", "rows written at positions of an input keep the old size"),
+        ("indices/indexed_axes", " and (not result or result in live):", ":", "rows of the old size that nothing reads block the model"),
     )
 )  # fmt: skip
 

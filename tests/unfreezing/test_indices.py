@@ -95,6 +95,16 @@ CASES = {
         SEQ,
         sizes=(0, 1, 2, 7),
     ),
+    "rows that are scattered and read at positions of an input": Case(
+        "(float[2,5] x, int64[2,4] i) => (float[2,4] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, int64[1] a = {1}> "
+        "{ j = Unsqueeze(i, a) k = Squeeze(j, a) g = GatherElements<axis=1>(x, i) "
+        "s = ScatterElements<axis=1, reduction = \"add\">(d, k, g) y = GatherElements<axis=1>(s, i) }",
+        "(float[2,seq] x, int64[2,4] i) => (float[2,4] y) { o = Shape(x) d = ConstantOfShape(o) "
+        "g = GatherElements<axis=1>(x, i) s = ScatterElements<axis=1, reduction = \"add\">(d, i, g) "
+        "y = GatherElements<axis=1>(s, i) }",
+        SEQ,
+        sizes=(3, 5, 7, 11),
+    ),
     "old size 1: all positions of the row written to": Case(
         "(float[1,3,2] x) => (float[1,3,2] y) <int64[2] s = {3,2}, float[1,3,2] d = {0,0,0,0,0,0}, "
         "int64[3,2] i = {0,0,0,1,0,2}> { r = Reshape(x, s) n = Neg(r) w = ScatterND(d, i, n) y = Add(w, x) }",
@@ -220,6 +230,19 @@ REFUSED = {
         "s = ScatterElements<axis=0>(d, i, u) y = Add(s, x) }",
         SEQ,
         "requires seq == 1 or seq == 5",
+    ),
+    "rows that no length reaches, written at positions of an input": (
+        "(float[2,5] x, int64[2,4] i) => (float[2,4] y) <float[2,5] d = {0,0,0,0,0,0,0,0,0,0}, "
+        'float[2,4] u = {1,1,1,1,1,1,1,1}> { s = ScatterElements<axis=1, reduction = "add">(d, i, u) '
+        "r = GatherElements<axis=1>(s, i) g = GatherElements<axis=1>(x, i) y = Mul(r, g) }",
+        SEQ,
+        "reads 5 rows at positions in i, which are those of an axis of seq",
+    ),
+    "other rows, read at positions of an input": (
+        "(float[2,5] x, int64[2,4] i, float[2,5] z) => (float[2,4] y) { g = GatherElements<axis=1>(x, i) "
+        "r = GatherElements<axis=1>(z, i) y = Mul(r, g) }",
+        SEQ,
+        "reads 5 rows at positions in i, which are those of an axis of seq",
     ),
     "an index of which the last position stands for others": (
         "(float[2,5] x, int64[2,4] i, bool[2,4] m) => (float[2,4] y) <int64 l = {4}> "

@@ -18,16 +18,37 @@ from gather_infer.unfreezing.constants.position_masks import position_mask
 from gather_infer.unfreezing.factors.axis_factors import dim_of
 from gather_infer.unfreezing.images.grids import grid
 from gather_infer.unfreezing.images.window_masks import masked_windows
+from gather_infer.unfreezing.result import Blocked
 from gather_infer.unfreezing.sizes.size_expressions import dim_of_numbers, is_both
 
 if TYPE_CHECKING:
+    from gather_infer.unfreezing.counterpart import Counterpart
     from gather_infer.unfreezing.walk import UnfreezingWalk
 
 Array = np.ndarray[Any, Any]
 _MAX_ELEMENTS = 64
 
 
-def explained(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
+def with_explained_constants(walk: UnfreezingWalk, node: NodeProto, counterpart: Counterpart) -> NodeProto:
+    """The node with the constants that differ in the second model as functions of the size. Raises Blocked."""
+    inputs: dict[int, str] = {}
+    for position, mine, other in counterpart.differing.get(node.output[0], ()):
+        if node.op_type == "Reshape" and position == 1 and node.input[0] in walk.factors:
+            continue  # the order of the elements decides
+        if node.op_type == "Pad" and position == 1:
+            continue  # all axes have one explanation
+        found = _explained(walk, mine, other) or _windows(walk, node, mine, other)
+        if found is None:
+            raise Blocked(
+                walk.label(node),
+                f"its constant {node.input[position]} is {_elements(mine)}, and {_elements(other)} in"
+                f" {counterpart.model.name}, which no rule explains",
+            )
+        inputs[position] = found
+    return walk.with_inputs(node, inputs) if inputs else node
+
+
+def _explained(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
     """A value that is `mine` at the old sizes and `other` at those of the counterpart; None if no rule gives one."""
     if mine.ndim != other.ndim or mine.dtype != other.dtype:
         return None
@@ -36,7 +57,7 @@ def explained(walk: UnfreezingWalk, mine: Array, other: Array) -> str | None:
     return grid(walk, mine, other) or _rows(walk, mine, other)
 
 
-def explained_windows(walk: UnfreezingWalk, node: NodeProto, mine: Array, other: Array) -> str | None:
+def _windows(walk: UnfreezingWalk, node: NodeProto, mine: Array, other: Array) -> str | None:
     """A table of windows that meets another operand along its one axis of another size, in both models."""
     axes = [axis for axis in range(mine.ndim) if mine.ndim == other.ndim and mine.shape[axis] != other.shape[axis]]
     if len(axes) != 1 or node.op_type not in BROADCASTING:
@@ -174,8 +195,13 @@ def _numbered(walk: UnfreezingWalk, mine: Array, other: Array, dims: dict[int, D
     steps = [walk.rows.progression(each, axis) for each in (mine, other)]
     if steps[0] is None or steps[1] is None or not np.array_equal(steps[0], steps[1]):
         return None
-    first = explained(walk, np.take(mine, [0], axis), np.take(other, [0], axis))
+    first = _explained(walk, np.take(mine, [0], axis), np.take(other, [0], axis))
     if first is None:
         return None
     numbers = walk.rows.numbered(np.zeros([1] * mine.ndim, mine.dtype), steps[0].astype(mine.dtype), axis, dim)
     return walk.emit("Add", [first, numbers])
+
+
+def _elements(array: Array) -> str:
+    flat = array.ravel().tolist()
+    return f"{list(array.shape)} {flat[:4]}{'...' if len(flat) > 4 else ''}"

@@ -80,6 +80,14 @@ def with_row_numbers(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     return walk.positions.with_sizes(node)
 
 
+def note_index(walk: UnfreezingWalk, node: NodeProto) -> None:
+    """Record the axes that the index of a node addresses."""
+    if node.op_type in ADDRESSING and node.domain in ("", "ai.onnx") and walk.counterpart is None:
+        fact = walk.environment.values.get(node.input[0])
+        rank = len(fact.shape or ()) if isinstance(fact, SymbolicTensor) else 0
+        walk.indexed.note(node, (axis for _, axis in _addressed_axes(walk, node, rank) if axis < rank))
+
+
 def _as_reshape(walk: UnfreezingWalk, node: NodeProto) -> NodeProto | None:
     """A GatherND or ScatterND at all positions, one after the other, as a Reshape; None for another node."""
     array, data, result = walk.array(node.input[1]), walk.static.get(node.input[0]), walk.static.get(node.output[0])
@@ -408,6 +416,7 @@ def _with_scattered_rows(walk: UnfreezingWalk, node: NodeProto) -> NodeProto:
     shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
     for component, axis in _addressed_axes(walk, node, len(shape)):
         held = walk.positions.of(node.input[1], component) or _numbered_updates(walk, node, component, shape[axis])
+        held = held or walk.indexed.of(node.input[1], shape[axis])
         if held is None or not any(is_free(factor, walk.freed) for factor in held):
             continue
         if shape[axis] == next(values_of([product(held)], walk.samples.old)):
