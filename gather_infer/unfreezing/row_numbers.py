@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _ALONG_AXIS: Final = {"ArgMax": 0, "ArgMin": 0, "TopK": -1, "CumSum": None}
 """Operators whose results are positions along an axis -> the default of their attribute `axis`."""
+_FOUND: Final = {"ArgMax": 0, "ArgMin": 0, "NonZero": 0, "TopK": 1}
+"""Operators that find positions -> their first output with positions, which no element of an input makes a size."""
 ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
 SCATTERING: Final = frozenset({"ScatterElements", "ScatterND"})
 SIZED_BY_OPERAND: Final = frozenset(
@@ -59,7 +61,8 @@ class RowNumbers:
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
         computed = node.input[:1] if node.op_type in SIZED_BY_OPERAND else node.input
         if node.op_type != "Range" and any(name in self.sized or walk.has_free_values(name) for name in computed):
-            self.sized.update(name for name in node.output if name and walk.array(name) is None)
+            made = node.output[: _FOUND.get(node.op_type)]
+            self.sized.update(name for name in made if name and walk.array(name) is None)
         if any(name in self.names for name in node.input) or _is_source(walk, node):
             for name in filter(None, node.output):
                 fact = walk.environment.values.get(name)
