@@ -257,7 +257,7 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed, alike: 
                 factors: Factors = (each.dim,) if held == each.size else (each.dim, held // each.size)
                 split = array.reshape(*array.shape[:axis], each.size, held // each.size, *array.shape[axis + 1 :])
                 step = walk.rows.progression(split, axis)
-                if step is not None and _steps_with(step, each, alike):
+                if step is not None and _steps_with(step, each, alike) and not _may_be_rolled(step, each):
                     found = walk.rows.with_rows(name, axis, factors)
                     if found is not None and _counts(split, axis, each):
                         walk.row_numbers.in_bounds.add(found)
@@ -280,6 +280,12 @@ def _steps_with(step: Array, each: _Addressed, alike: Set[int | None]) -> bool:
         return bool(step.any())
     others = [column for column in range(step.shape[-1]) if column not in alike]
     return bool(step[..., each.component].any() and not step[..., others].any())
+
+
+def _may_be_rolled(step: Array, each: _Addressed) -> bool:
+    """Whether an index of two positions, the last one first, reverses them, or rolls them by one."""
+    own = step if each.component is None else step[..., each.component]
+    return each.size == 2 and bool((own < 0).any())
 
 
 def _counts(array: Array, axis: int, each: _Addressed) -> bool:

@@ -127,6 +127,7 @@ FAULTS: Final = tuple(
         ("row_numbers", "if constant is not None and not all(", "if constant is None and not all(", "an index of rows has any position"),
         ("row_numbers", "    return each.component == other.component or bool((array[..., each.component] == array[..., other.component]).all())", "    return True", "an index of each position has any other one of the same size"),
         ("row_numbers", "            made = node.output[: _FOUND.get(node.op_type)]\n", "            made = node.output\n", "positions found among values with sizes are sizes"),
+        ("row_numbers", "    return each.size == 2 and bool((own < 0).any())", "    return False", "two positions of which the last is first are reversed"),
         ("row_numbers", "if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:", "if not each.factors:", "rows and positions in one axis are one size"),
         ("cuts", "elif not holds_rows(walk, product(factors)) and _cuts", "elif str(product(factors)) not in walk.row_symbols and _cuts", "an end of merged rows is one of a length"),
         ("window_indices", "if len(found) != 1:  # with", "if not found:  # with", "the first axis of sliding windows is that of positions"),

@@ -143,6 +143,11 @@ REFUSED = {
         ("x.0=seq", "x.1=seq"),
         "reads at [0, 0, 1, 0]... in axes of seq and seq",
     ),
+    "two positions that are reversed, or rolled by one": (
+        "(float[3,2] x) => (float[3,2] y) <int64[2] i = {1,0}> { y = Gather<axis=1>(x, i) }",
+        SEQ,
+        "reads at [1, 0] in an axis of seq",
+    ),
     "an index into rows and positions in one axis": (
         "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[2] r = {0,3}> "
         "{ f = Reshape(x, s) i = ArgMax<axis=1, keepdims=0>(x) j = Add(i, r) y = Gather(f, j) }",
