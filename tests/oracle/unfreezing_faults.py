@@ -138,7 +138,6 @@ FAULTS: Final = tuple(
         ("indices/row_numbers", "if sum(is_free(factor, walk.freed) for factor in each.factors) > 1:", "if not each.factors:", "rows and positions in one axis are one size"),
         ("indices/window_indices", "if len(found) != 1:  # with", "if not found:  # with", "the first axis of sliding windows is that of positions"),
         ("indices/row_numbers", "step[..., 0 if each.component is None else each.component] = each.stride\n    return walk.rows.numbered", "step[..., 0 if each.component is None else each.component] = 1\n    return walk.rows.numbered", "rows are one element apart"),
-        ("indices/row_numbers", "self.sized.update(name for name in node.output if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
         ("indices/row_numbers", "            found = walk.rows.with_rows(node.input[0], at, factors)\n            if found", "            found = node.input[0]\n            if found", "scattered data keep the old rows"),
         ("indices/cuts", "starts, begins), 2:", "starts, starts), 2:", "a cut from minus the old size stays"),
         ("indices/row_numbers", "walk.emit(\"Mul\", [walk.constant(outer.astype(np.int64)), walk.sizes.of_dim(each.dim)])", "walk.constant(outer.astype(np.int64))", "steps of the length are numbers"),
@@ -448,6 +447,9 @@ FAULTS: Final = tuple(
         ("indices/indexed_axes", "if factors is not None and (not result or result in live):", "if factors is None and not live:", "positions may address a length and rows of the old size"),
         ("indices/row_numbers", "        held = held or walk.indexed.of(node.input[1], shape[axis])\n", "", "rows written at positions of an input keep the old size"),
         ("indices/indexed_axes", " and (not result or result in live):", ":", "rows of the old size that nothing reads block the model"),
+        ("indices/row_numbers", "            made = node.output[: _FOUND.get(node.op_type)]\n", "            made = node.output\n", "positions found among values with sizes are sizes"),
+        ("indices/row_numbers", "    return each.size == 2 and bool((own < 0).any())", "    return False", "two positions of which the last is first are reversed"),
+        ("indices/row_numbers", "self.sized.update(name for name in made if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
     )
 )  # fmt: skip
 

@@ -110,8 +110,24 @@ CASES = {
         "int64[3,2] i = {0,0,0,1,0,2}> { r = Reshape(x, s) n = Neg(r) w = ScatterND(d, i, n) y = Add(w, x) }",
         "(float[batch,3,2] x) => (float[batch,3,2] y) { n = Neg(x) y = Add(n, x) }",
     ),
+    "positions found among values that count from the last one": Case(
+        "(float[2,3] x) => (float[2] y) <float[3] p = {-2,-1,0}, int64[2] r = {0,3}, int64[1] m = {-1}> "
+        "{ a = Add(x, p) i = ArgMax<axis=1, keepdims=0>(a) j = Add(i, r) f = Reshape(x, m) y = Gather(f, j) }",
+        "(float[2,seq] x) => (float[2] y) <int64 z = {0}, int64 o = {1}, int64[1] a = {1}> "
+        "{ h = Shape(x) n = Gather(h, o) r = Range(z, n, o) l = Sub(n, o) d = Sub(r, l) p = Cast<to=1>(d) "
+        "v = Add(x, p) i = ArgMax<axis=1>(v) g = GatherElements<axis=1>(x, i) y = Squeeze(g, a) }",
+        SEQ,
+        sizes=(1, 2, 3, 7),
+    ),
 }  # fmt: skip
 REFUSED = {
+    "an index by old sizes, found among values that count from the last position": (
+        "(float[2,3,2] x) => (float[2] y) <float[1,3,1] p = {-2,-1,0}, int64[2] s = {2,6}, int64[2] r = {0,6}, "
+        "int64[1] m = {-1}> { a = Add(x, p) t = Reshape(a, s) i = ArgMax<axis=1, keepdims=0>(t) j = Add(i, r) "
+        "f = Reshape(a, m) y = Gather(f, j) }",
+        ("x.0=batch", "x.1=seq"),
+        "reads in an axis of 2*batch*seq by steps of the old sizes",
+    ),
     "an index of most positions": (
         "(float[2,3] x) => (float[5] y) <int64[5,2] i = {0,0,0,1,0,2,1,0,1,1}> { g = GatherND(x, i) y = Neg(g) }",
         SEQ,
@@ -136,6 +152,11 @@ REFUSED = {
         "(float[2,2,2] x) => (float[2,2] y) <int64[2,2,3] i = {0,0,1,0,1,1,1,0,1,1,1,1}> { y = GatherND(x, i) }",
         ("x.0=seq", "x.1=seq"),
         "reads at [0, 0, 1, 0]... in axes of seq and seq",
+    ),
+    "two positions that are reversed, or rolled by one": (
+        "(float[3,2] x) => (float[3,2] y) <int64[2] i = {1,0}> { y = Gather<axis=1>(x, i) }",
+        SEQ,
+        "reads at [1, 0] in an axis of seq",
     ),
     "an index into rows and positions in one axis": (
         "(float[2,3] x) => (float[2] y) <int64[1] s = {6}, int64[2] r = {0,3}> "

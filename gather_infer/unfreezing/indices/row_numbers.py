@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _ALONG_AXIS: Final = {"ArgMax": 0, "ArgMin": 0, "TopK": -1, "CumSum": None}
 """Operators whose results are positions along an axis -> the default of their attribute `axis`."""
+_FOUND: Final = {"ArgMax": 0, "ArgMin": 0, "NonZero": 0, "TopK": 1}
+"""Operators that find positions -> their first output with positions, which no element of an input makes a size."""
 ADDRESSING: Final = frozenset({"Gather", "GatherElements", "ScatterElements", "GatherND", "ScatterND"})
 SCATTERING: Final = frozenset({"ScatterElements", "ScatterND"})
 SIZED_BY_OPERAND: Final = frozenset(
@@ -59,7 +61,8 @@ class RowNumbers:
     def note(self, walk: UnfreezingWalk, node: NodeProto) -> None:
         computed = node.input[:1] if node.op_type in SIZED_BY_OPERAND else node.input
         if node.op_type != "Range" and any(name in self.sized or walk.has_free_values(name) for name in computed):
-            self.sized.update(name for name in node.output if name and walk.array(name) is None)
+            made = node.output[: _FOUND.get(node.op_type)]
+            self.sized.update(name for name in made if name and walk.array(name) is None)
         if any(name in self.names for name in node.input) or _is_source(walk, node):
             for name in filter(None, node.output):
                 fact = walk.environment.values.get(name)
@@ -262,7 +265,7 @@ def _rows_of_constant(walk: UnfreezingWalk, name: str, each: _Addressed, alike: 
                 factors: Factors = (each.dim,) if held == each.size else (each.dim, held // each.size)
                 split = array.reshape(*array.shape[:axis], each.size, held // each.size, *array.shape[axis + 1 :])
                 step = walk.rows.progression(split, axis)
-                if step is not None and _steps_with(step, each, alike):
+                if step is not None and _steps_with(step, each, alike) and not _may_be_rolled(step, each):
                     found = walk.rows.with_rows(name, axis, factors)
                     if found is not None and _counts(split, axis, each):
                         walk.row_numbers.in_bounds.add(found)
@@ -285,6 +288,12 @@ def _steps_with(step: Array, each: _Addressed, alike: Set[int | None]) -> bool:
         return bool(step.any())
     others = [column for column in range(step.shape[-1]) if column not in alike]
     return bool(step[..., each.component].any() and not step[..., others].any())
+
+
+def _may_be_rolled(step: Array, each: _Addressed) -> bool:
+    """Whether an index of two positions, the last one first, reverses them, or rolls them by one."""
+    own = step if each.component is None else step[..., each.component]
+    return each.size == 2 and bool((own < 0).any())
 
 
 def _counts(array: Array, axis: int, each: _Addressed) -> bool:
