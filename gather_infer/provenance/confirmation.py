@@ -19,6 +19,7 @@ from onnx import ModelProto
 
 from gather_infer.inference import Inference
 from gather_infer.model.tensors import fed_inputs
+from gather_infer.node_ids import MAIN
 from gather_infer.provenance.axes import axis_provenance_of
 from gather_infer.provenance.result import AxisFactor, Independence, IndependenceVerdict
 from gather_infer.runtimes.process import Failure, RuntimeProcess
@@ -97,7 +98,7 @@ def _comparable(inference: Inference, axes: Mapping[str, int], result: Independe
 
 def _place(inference: Inference, axes: Mapping[str, int], rows: Dim, name: str) -> int | None:
     """The axis of the rows of an output, -1 if it has none; None if that is not known."""
-    fact = inference[name]
+    fact = inference.scopes[MAIN].get(name)
     shape = fact.shape if isinstance(fact, SymbolicTensor) else None
     if shape is None or any(inference.is_generated(dim) for dim in shape):
         return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gather_infer.inference import Inference
 from gather_infer.inference.inferred_graphs import InferredGraph, InferredNode
 from gather_infer.model.tensors import fed_inputs
-from gather_infer.node_ids import NodePath
+from gather_infer.node_ids import MAIN, NodePath
 from gather_infer.provenance.analysis import RowAnalysis
 from gather_infer.provenance.result import Independence, IndependenceVerdict, OutputIndependence
 from gather_infer.provenance.states import ComponentsFirst, Kind, Lost, Rows, State, listing_of
@@ -76,7 +76,7 @@ def _without_listing(analysis: RowAnalysis, name: str, state: State) -> Rows | L
         return Lost(Kind.UNKNOWN, listing.node, "NonZero", "it lists positions of all rows along one axis")
     if isinstance(state, ComponentsFirst):
         return state.lost
-    fact = analysis.inference[name]
+    fact = analysis.inference.scopes[MAIN].get(name)  # None for an output that no node makes
     shape = (fact.shape or ()) if isinstance(fact, SymbolicTensor) else ()
     if isinstance(state, Rows) and not all(map(analysis.batch.is_fixed, shape)):
         return Lost(Kind.UNKNOWN, None, "", "its size depends on elements")

@@ -55,13 +55,14 @@ def edits_between(before: ModelProto, after: ModelProto, reasons: Mapping[str, s
 
     reasons   value -> why its node was edited, added or removed, or its constant added
     """
-    positions = {name: at for at, node in enumerate(before.graph.node) for name in node.output if name}
+    producers = Model(before).main.producers
     texts = [node.SerializeToString() for node in before.graph.node]
     held = {tensor.name for tensor in before.graph.initializer}
     for tensor in after.graph.initializer:
         if tensor.name not in held:
             yield AddInitializer(by=NAME, reason=reasons.get(tensor.name, "a size or its rows"), tensor=tensor)
-    places = [next((positions[name] for name in node.output if name in positions), None) for node in after.graph.node]
+    made = (next((producers[name][0] for name in node.output if name in producers), None) for node in after.graph.node)
+    places = [None if node is None else node.origin for node in made]
     stays: list[int | None] = []  # for each node the position of the one that it is
     last = -1
     for node, place in zip(after.graph.node, places, strict=True):
