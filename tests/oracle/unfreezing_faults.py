@@ -233,7 +233,6 @@ FAULTS: Final = tuple(
         ("constants/coinciding_numbers", "if node.op_type == \"Gemm\" and", "if node.op_type == \"MatMul\" and", "the alpha of a Gemm is a number"),
         ("constants/coinciding_numbers", "            if abs(number) in last | {", "            if abs(number) in {", "the last position is a number"),
         ("constants/coinciding_numbers", "return node.op_type in (\"Mul\", \"Div\", \"Mod\") and any(", "return node.op_type not in (\"Mul\", \"Div\", \"Mod\") and any(", "numbers that part positions refuse the model"),
-        ("constants/coinciding_numbers", "    sources = [*_sources_of_index(walk, node)]", "    sources = []", "a given index is in bounds"),
         ("constants/coinciding_numbers", "if abs(number) > 1 else \"\"", "if number is None else \"\"", "a diagonal of the length is a number"),
         ("constants/coinciding_numbers", "is_one_each = axis in free and count > 1", "is_one_each = axis not in free and count > 1", "a Split into each position is one into parts"),
         ("constants/coinciding_numbers", "for half in (size // 2, (size + 1) // 2) if half > 1}", "for half in (size // 2,) if half > 1}", "half of the positions is a number"),
