@@ -170,7 +170,7 @@ def _unfrozen(
         interface = declare(source.proto, edited, after, walk.dependent)
         proto = calls.restored(edited)
         edits = calls.edits_of_source(edits, edited, proto, NAME)
-        unreached = tuple(_fixed_outputs(before, after, freed))
+        unreached = tuple(_fixed_outputs(before, after, freed, {tensor.name for tensor in edited.graph.initializer}))
     else:
         edits = []
     result = UnfreezeResult(
@@ -386,11 +386,13 @@ def _access_key(access: Access) -> tuple[str, int, int | None]:
     return access.result, access.input, None if access.addressing is None else access.addressing.column
 
 
-def _fixed_outputs(before: Inference, after: Inference, freed: Mapping[str, int]) -> Iterator[str]:
-    """The outputs that no freed size reaches, although one of their sizes is the old one."""
+def _fixed_outputs(before: Inference, after: Inference, freed: Mapping[str, int], constants: Set[str]) -> Iterator[str]:
+    """The outputs that no freed size reaches, although one of their sizes is the old one, or they are constants."""
     for name in after.outputs:
         now, was = after.scopes[MAIN].get(name), before.scopes[MAIN].get(name)
         if isinstance(now, SymbolicTensor) and isinstance(was, SymbolicTensor):
             shape = now.shape or ()
-            if not any(is_free(dim, freed) for dim in shape) and any(dim in freed.values() for dim in was.shape or ()):
+            if any(is_free(dim, freed) for dim in shape):
+                continue
+            if name in constants or any(dim in freed.values() for dim in was.shape or ()):
                 yield name

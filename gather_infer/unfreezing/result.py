@@ -55,7 +55,7 @@ class UnfreezeResult(PassResult):
     freed     symbol -> its old size
     sites     symbol -> the input axes that it names, as texts such as `ids.0`
     blocked   why the model is refused; None if it is not
-    fixed     outputs without a freed size, although one of their sizes was the old one
+    fixed     outputs without a freed size, although one of their sizes was the old one, or they are constants
     most      symbol -> the largest size for which constants of the file have rows; no entry if any size will do
     rows      the check of the rows; None if it was not asked for
     dropped   symbols that stay numbers in a partial result -> why they are refused

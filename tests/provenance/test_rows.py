@@ -85,6 +85,7 @@ def test_rows_are_proved_to_be_independent_and_a_runtime_agrees(name: str) -> No
     assert judge(result, axes, run_session(model.SerializeToString()), draw, {"B2": 3}) >= 6
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MIXED)
 def test_a_node_mixes_rows_and_a_run_shows_it(name: str) -> None:
     result = independence(model_of(MIXED[name]))

@@ -414,3 +414,12 @@ def test_a_pattern_names_an_axis_of_all_inputs() -> None:
 def test_an_input_that_was_not_named_is_part_of_the_reason() -> None:
     static = model("(float[2,3] x, float[2,3] z) => (float[2,3] y) { y = Add(x, z) }")
     assert "batch" in unfreeze(static, ["x.0=batch"]).why_refused
+
+
+def test_outputs_that_no_size_reaches_are_listed() -> None:
+    """A simplifier folds what is computed from shapes alone: positions, and the length itself."""
+    text = (
+        "(float[2, 7] x) => (float[2, 7] y, float[7] z, int64[1] n, float[3] w)"
+        " <float[7] z = {0, 1, 2, 3, 4, 5, 6}, int64[1] n = {7}, float[3] v = {1, 2, 3}> { y = Relu(x) w = Neg(v) }"
+    )
+    assert unfreeze(model(text), ["x.1=seq"]).fixed == ("z", "n")
