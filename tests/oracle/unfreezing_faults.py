@@ -449,6 +449,7 @@ FAULTS: Final = tuple(
         ("indices/row_numbers", "            made = node.output[: _FOUND.get(node.op_type)]\n", "            made = node.output\n", "positions found among values with sizes are sizes"),
         ("indices/row_numbers", "    return each.size == 2 and bool((own < 0).any())", "    return False", "two positions of which the last is first are reversed"),
         ("indices/row_numbers", "self.sized.update(name for name in made if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
+        ("driver", "            if name in constants or any(", "            if any(", "constants that stand for an old length are not listed"),
     )
 )  # fmt: skip
 
