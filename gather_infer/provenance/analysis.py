@@ -161,10 +161,13 @@ class RowAnalysis:
         return RowStep(place, place.op, self.batch, states, lambda name: self._numbers(graph, name))
 
     def _is_constant(self, step: RowStep) -> bool:
-        """Whether a node is an operator without subgraphs, of tensors that depend on no row and no number of rows."""
+        """Whether a node is an operator without subgraphs, of tensors that depend on no row and no number of rows.
+
+        Random numbers that it draws are the same parameters for all rows.
+        """
         op = step.op
         found = standard_rule(op.domain, op.op_type, op.version)
-        if op.function is not None or op.is_control_flow or found is None or not found.traits.deterministic:
+        if op.function is not None or op.is_control_flow or found is None:
             return False
         for index in step.inputs:
             state = step.states[index]

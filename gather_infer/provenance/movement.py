@@ -99,6 +99,14 @@ def constant_of_shape(step: RowStep) -> list[State]:
     return [Rows(flat=frozenset(range(len(step.result_shape()))))]
 
 
+@transfer("RandomNormalLike RandomUniformLike")
+def random_numbers(step: RowStep) -> list[State]:
+    """Numbers drawn for a shape alone: the same parameters for all rows, unless each row has some of its own."""
+    if any(step.batch.counts_rows(dim) for dim in step.result_shape()):
+        raise step.unknown("it draws random numbers for each row")
+    return [CONSTANT]
+
+
 @transfer("EyeLike")
 def eye_like(step: RowStep) -> list[State]:
     """A function of the shape."""

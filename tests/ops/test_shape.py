@@ -145,6 +145,7 @@ RESHAPE: dict[str, Any] = {
     "one unknown entry":              ((B, S, 64),        ints(None, 64),             (B * S, 64),            []),
     "one unknown entry, rest static": ((4, 6),            ints(3, None),              (3, 8),                 []),
     "maybe minus one":                ((B, 64),           ints(N - 5, 64),            (B, 64),                []),
+    "a multiple of 2 is not minus one": ((N, 64),         ints(2 * N - 2 * B, -1),    (2 * N - 2 * B, (64 * N) // (2 * N - 2 * B)), ["N - B >= 1"]),
     "minus one beside 0 fails":       ((maximum(0, 2 * S - 1), S), ints(S, 2 * S - 1), (S, 2 * S - 1),        []),
 }  # fmt: skip
 

@@ -214,11 +214,12 @@ MIXED: Final = {
 
 OPEN: Final = {
     "ConstantOfShape: a size from elements": "(float[B, 4] x, int64[B] z) => m = ReduceMax(z) y = ConstantOfShape(m) w = Relu(x)",
-    "RandomUniform": "r = RandomUniform <shape = [4, 6]> () y = Add(x, r)",
+    "RandomUniform: as many as a row has": "(float[B, 4] x) => k = Greater(x, z) n = NonZero(k) h = Shape(n) c = ConstantOfShape(h) r = RandomUniformLike(c) s = ReduceMean <keepdims = 0> (r) y = Add(x, s) <float z = {0}>",
     "softmax of a constant over rows": "h = Shape(x) u = ConstantOfShape(h) s = Softmax <axis = 0> (u) y = Mul(x, s)",
     "NonZero": "y = NonZero(x)",
     "Unique": "y = Unique(x)",
     "random numbers": "r = RandomUniformLike(x) y = Add(x, r)",
+    "random numbers: an output": "r = RandomUniformLike(x) w = Relu(x)",
     "Compress: rows": "(float[B, 4] x, bool[B] z) => y = Compress <axis = 0> (x, z)",
     "Dropout: training": "y = Dropout(x, r, t) <float r = {0.5}, bool t = {1}>",
     "Reshape: by an input": "(float[B, 4] x, int64[2] z) => y = Reshape(x, z)",
@@ -234,6 +235,14 @@ OPEN: Final = {
     "NonZero: equal elements in another shape": "k = Greater(x, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) h = Shape(n) c = Slice(h, a, b, e) u = Expand(v, c) r = Sin(u) p = Reshape(r, m) s = ReduceSum <keepdims = 0> (p) y = Mul(x, s) <float z = {0}, int64[1] a = {1}, int64[1] b = {2}, int64[1] e = {0}, float v = {7}, int64[2] m = {1, -1}>",
     "NonZero: positions of a branch": "(float[B, 4] x) => t = If (q) <then_branch = t () => (int64[N, 2] r) { k = Greater(x, z) n = NonZero(k) r = Transpose <perm = [1, 0]> (n) z = Constant <value_float = 0.0> () }, else_branch = e () => (int64[N, 2] r) { k = Less(x, z) n = NonZero(k) r = Transpose <perm = [1, 0]> (n) z = Constant <value_float = 0.0> () }> y = GatherND(x, t)",
     "NonZero: several batches along an axis": "(float[B, 4] x) => c = Concat <axis = 0> (x, x) k = Greater(c, z) n = NonZero(k) t = Transpose <perm = [1, 0]> (n) g = GatherND(c, t) u = Neg(g) y = ScatterND(c, t, u) <float z = {0}>",
+}  # fmt: skip
+
+RANDOM: Final = {
+    # proved for any numbers that are drawn
+    "RandomNormal": "r = RandomNormal <shape = [4, 6]> () y = Add(x, r)",
+    "Bernoulli: of a constant": "r = Bernoulli(p) c = Cast <to = 1> (r) y = Mul(x, c) <float[6] p = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}>",
+    "RandomUniformLike: the first row": "f = Gather(x, o) r = RandomUniformLike(f) k = Less(r, p) y = Where(k, x, z) <int64 o = {0}, float p = {0.5}, float z = {0}>",
+    "RandomNormalLike: a mean of them": "f = Shape(x) s = Slice(f, a, b) c = ConstantOfShape(s) r = RandomNormalLike(c) m = ReduceMean <keepdims = 0> (r) y = Mul(x, m) <int64[1] a = {1}, int64[1] b = {3}>",
 }  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from tests.provenance.test_rows import model_of
 RANDOM = {
     "RandomNormalLike": "r = RandomNormalLike(x) y = Add(x, r)",
     "a seed": "r = RandomUniformLike <seed = 1.0> (x) y = Add(x, r)",
-    "no rows of its own": "r = RandomNormal <shape = [4, 6]> () y = Add(x, r)",
     "Bernoulli": "(float[B, 4] x) => b = Bernoulli(x) y = Add(x, b)",
     "Dropout in training": "m, k = Dropout(x, r, t) <float r = {0.5}, bool t = {1}>",
 }
@@ -26,7 +25,7 @@ def test_random_numbers_refute_nothing(text: str, monkeypatch: pytest.MonkeyPatc
     """The operator tells, and mostly another run on the same inputs; without both checks they would."""
     result = independence(model_of(text))
     assert result.verdict is IndependenceVerdict.OPEN and "depends on random numbers" in result.unconfirmed
-    assert result.cause is not None and result.cause.reason.endswith("it draws random numbers")
+    assert result.cause is not None and "it draws random numbers" in result.cause.reason
     with monkeypatch.context() as patch:
         patch.setattr(confirmation, "nondeterministic_outputs", lambda inference: {})
         if "Bernoulli" not in text:  # a number of 0 or 1 is often the same

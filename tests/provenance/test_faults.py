@@ -56,7 +56,7 @@ FAULTS = {
     "iterations for each row": ("bodies", '    if not condition.constant or condition.has_numbers:\n        raise step.mixed("the number', '    if False:\n        raise step.mixed("the number'),
     "Scan over rows": ("bodies", "    if step.batch.counts_rows(shape[axis]):\n        raise step.mixed(\"it iterates", "    if False:\n        raise step.mixed(\"it iterates"),
     "sizes from elements": ("well_formed", "if not all(batch.is_fixed(dim) or axis in flat or axis == listed for axis, dim in enumerate(shape)):", "if False:"),
-    "random numbers are constant": ("analysis", "or not found.traits.deterministic", ""),
+    "random numbers for each row are constant": ("movement", "    if any(step.batch.counts_rows(dim) for dim in step.result_shape()):\n        raise step.unknown(\"it draws", "    if False:\n        raise step.unknown(\"it draws"),
     "two axes of rows": ("analysis", "if any(self.batch.counts_rows(dim) for dim in others):", "if False:"),
     "constants have equal rows": ("analysis", "bool(np.all(elements == np.take(elements, [0], axis)))", "True"),
     "elements of all rows combined count nothing": ("label_transfer", "                if carriers:\n                    raise step.blocked(Kind.COUNT, \"it combines elements of all rows\")\n                counted = step.place.path\n", "                pass\n"),
@@ -139,6 +139,7 @@ GUARDED_TWICE = {
     "positions leave a body": "their number is another size outside",
     "an output of listed positions": "its size depends on elements",
     "two axes of rows": "a second axis of an output that counts rows is not proved",
+    "random numbers for each row are constant": "an axis of the size of the rows has a place for them",
 }
 
 

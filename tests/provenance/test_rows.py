@@ -15,7 +15,7 @@ from gather_infer import IndependenceVerdict, UsageError, independence
 from gather_infer.inference import infer
 from gather_infer.provenance.row_verdicts import default_axes, independence_of
 from tests.oracle.row_independence import Feeds, judge, run_session
-from tests.provenance.row_models import MIXED, OPEN, PROVED, model_text
+from tests.provenance.row_models import MIXED, OPEN, PROVED, RANDOM, model_text
 
 NO_PLACE = "the output has no axis of the size of the rows"
 SAME = "the drawn elements lead to the same branch or number of iterations"
@@ -83,6 +83,25 @@ def test_rows_are_proved_to_be_independent_and_a_runtime_agrees(name: str) -> No
         return drawn(model, binding, seed)
 
     assert judge(result, axes, run_session(model.SerializeToString()), draw, {"B2": 3}) >= 6
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_rows_are_independent_whatever_numbers_are_drawn(name: str) -> None:
+    """The runtime gets the drawn numbers as an initializer."""
+    model = model_of(RANDOM[name])
+    inference = infer(model)
+    result = independence_of(inference, default_axes(inference))
+    assert str(result) == "rows of B are independent: proved"
+    (node,) = (node for node in model.graph.node if "Random" in node.op_type or node.op_type == "Bernoulli")
+    numbers = np.random.default_rng(5).random(inference.shape(node.output[0])).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(numbers, node.output[0]))
+    model.graph.node.remove(node)
+
+    def draw(binding: Mapping[str, int], seed: int) -> Feeds:
+        return drawn(model, binding, seed)
+
+    axes = default_axes(inference)
+    assert judge(result, axes, run_session(model.SerializeToString()), draw, {}) >= 6
 
 
 @pytest.mark.sampled(3)

@@ -185,6 +185,9 @@ class _Entries:
         """
         if known_le(0, entry, self.op.scope) is True:
             return True
+        if known_eq(entry, -1, self.op.scope) is False:  # such as a multiple of 4
+            self.op.add_implied_fact(entry)
+            return True
         if self.shape is None or self.allowzero:
             return False
         scope = self.op.scope.child()
