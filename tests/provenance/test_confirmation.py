@@ -90,6 +90,8 @@ def test_a_difference_that_may_be_noise_has_to_show_for_two_draws(monkeypatch: p
         ([[("y", False, "run")]], False),
         ([[("y", False, "run"), ("y", False, "another")]], False),
         ([[("y", False, "run")], [], [("y", False, "another")]], True),
+        ([[("y", False, "run")], *[[]] * 8, [("y", False, "another")]], True),
+        ([[("y", False, "run")], *[[]] * 8], False),  # it is looked for longer only if it showed once
     ):
         found[:] = drawn
         assert (independence(model).verdict is IndependenceVerdict.REFUTED) == is_refuted, drawn

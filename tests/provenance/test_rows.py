@@ -93,7 +93,11 @@ def test_rows_are_independent_whatever_numbers_are_drawn(name: str) -> None:
     result = independence_of(inference, default_axes(inference))
     assert str(result) == "rows of B are independent: proved"
     (node,) = (node for node in model.graph.node if "Random" in node.op_type or node.op_type == "Bernoulli")
-    numbers = np.random.default_rng(5).random([dim for dim in inference.shape(node.output[0]) if isinstance(dim, int)]).astype(np.float32)
+    numbers = (
+        np.random.default_rng(5)
+        .random([dim for dim in inference.shape(node.output[0]) if isinstance(dim, int)])
+        .astype(np.float32)
+    )
     model.graph.initializer.append(onnx.numpy_helper.from_array(numbers, node.output[0]))
     model.graph.node.remove(node)
 
