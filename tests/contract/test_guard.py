@@ -47,6 +47,7 @@ def test_the_guard_finds_what_the_contract_finds() -> None:
     assert {0, 1, 2, 3} <= set(counts)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
 def test_the_guards_of_fixtures(path: Path) -> None:
     contract = gather_infer.contract_of(path).contract

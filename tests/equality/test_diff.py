@@ -24,6 +24,7 @@ NAMES = (
 )  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_optimized_fixtures_are_proved(name: str) -> None:
     found = diff(model_path(name), optimize(model_path(name)).proto, runs=0)

@@ -103,6 +103,7 @@ def test_not_equal_by_laws(name: str) -> None:
     assert {each.proof_class for each in found.outputs} == {None}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_a_witness_where_laws_do_not_hold(name: str) -> None:
     first, second = map(model, DIFFERENT[name])

@@ -237,6 +237,7 @@ def attack(nodes: str, *, legal: int = 10, **options: Any) -> Inference:
     return inference
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LOOPS)
 def test_control_flow_that_tries_to_mislead(name: str) -> None:
     attack(LOOPS[name])

@@ -177,6 +177,7 @@ def check_cycle(message: str, labels: list[str], count: Count) -> None:
     assert len(path) <= 8 and (None in path) == (len(path) == 8)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("base", BASES)
 def test_mutants(base: str) -> None:
     make, mutants = BASES[base]

@@ -131,6 +131,7 @@ def one_index(dims: list[Any], axis: int, kind: int, index: npt.NDArray[np.int64
     return model([node], {"data": (kind, dims)}, {"y": (kind, None)}, held, opset=21, domains={"openvino.opset8": 8})
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("case", ONE_INDEX)
 def test_one_constant_index(case: str, dtype: str) -> None:

@@ -16,6 +16,7 @@ TABLES = {
 PLANTED = [(table, fault) for table, _ in TABLES.values() for fault in table.faults]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("table", "fault"), PLANTED, ids=[f"{table.folder.name}.{fault.module}: {fault.wrong}" for table, fault in PLANTED]
 )

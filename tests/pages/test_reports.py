@@ -56,6 +56,7 @@ def printed(arguments: str, run: Run) -> Structure:
     return Structure(result.stdout)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("at", [0, 1], ids=["hostile names", "plain"])
 def test_structure_and_policy(name: str, at: int, run: Run) -> None:

@@ -90,6 +90,7 @@ def test_nodes_and_constants(name: str) -> None:
 PLAIN = [name for name, case in CASES.items() if not _has_bodies(model(case.before, case.opset))]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PLAIN)
 def test_bytes_of_a_run(name: str) -> None:
     """Never less than they are, at the largest sizes of some draws; not where they rest on symbols of no input."""
@@ -121,6 +122,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_is_left_for_a_second_run(name: str) -> None:
     text, opset = TEXTS[name]

@@ -41,6 +41,7 @@ def test_exported_networks(name: str) -> None:
         assert without_types(result.proto) == without_types(before)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_part_of_the_dims_of_exported_networks(name: str) -> None:
     sizes = dict(bindings(name)[0])

@@ -216,6 +216,7 @@ def rightly_proved(not_proved: list[tuple[str, Inference, dict[str, int]]]) -> s
     return proved_outputs(importlib.import_module("gather_infer.provenance.row_verdicts"), not_proved)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_caught(
     fault: str, not_proved: list[tuple[str, Inference, dict[str, int]]], rightly_proved: set[tuple[str, str]]

@@ -92,6 +92,7 @@ def test_each_way_out_of_a_rule_has_a_near_miss(name: str) -> None:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LISTED)
 def test_a_rule_at_every_opset(name: str) -> None:
     """Wherever `before` is a model that passes the full check, so is what becomes of it, and it computes the same."""
@@ -108,6 +109,7 @@ def test_a_rule_at_every_opset(name: str) -> None:
     assert rewritten, f"{name} applies to no case of its own at any of the opsets {OPSETS}"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LISTED)
 def test_a_rule_of_constants_on_disk(name: str, tmp_path: Path) -> None:
     """The bits of a constant that stays in its file are mapped, and numpy compares and adds them in no way."""

@@ -63,6 +63,7 @@ def model_of(name: str) -> onnx.ModelProto:
     return onnx.load(Path("fixtures") / f"{name}.onnx", load_external_data=False)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_point_is_inside_the_contract(case: str) -> None:
     name, sizes = CASES[case]

@@ -45,6 +45,7 @@ DECLARED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("declared", ["batch", "unk__6", ""])
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_size_that_is_dynamic_in_the_file_alone(name: str, declared: str) -> None:

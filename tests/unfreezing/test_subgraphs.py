@@ -352,6 +352,7 @@ def feeds_with_conditions(proto: ModelProto, size: int, symbol: str) -> Iterator
         yield {**feeds, **{name: np.array(bool(bits >> at & 1)) for at, name in enumerate(names)}}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_bodies_follow_the_size(name: str) -> None:
     found = check_dynamic(CASES[name], feeds_with_conditions)

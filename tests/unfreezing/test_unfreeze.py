@@ -263,6 +263,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_static_model_becomes_the_dynamic_one(name: str) -> None:
     check_dynamic(CASES[name])
@@ -282,6 +283,7 @@ def test_rows_are_not_compared_on_request() -> None:
 # exported networks
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("size", [1, 2])
 @pytest.mark.parametrize(
     "name", ["bert-torchscript", "gpt2-kv-dynamo", "vit-dynamo", "t5-decoder-torchscript", "beam-step-torchscript"]

@@ -484,6 +484,7 @@ def test_expected_results(name: str) -> None:
         assert (found.condition, found.tight) == (pattern.condition, pattern.tight)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PATTERNS)
 def test_runs_agree(name: str) -> None:
     pattern = PATTERNS[name]
