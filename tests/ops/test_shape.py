@@ -229,6 +229,7 @@ RESHAPE_VIOLATIONS: dict[str, Any] = {
     "not divisible":       ((2, 3),    ints(4, -1),     "the input [2, 3] has 6 elements, which 4 does not divide"),
     "two minus ones":      ((2, 3),    ints(-1, -1),    "only one entry of the target may be -1, target is [-1, -1]"),
     "below minus one":     ((2, 3),    ints(-2, 3),     "an entry of the target must be >= -1, target is [-2, 3]"),
+    "always below":        ((N, 64),   ints(-2 * N - 2, 64), "an entry of the target must be >= -1, target is [-2*N - 2, 64]"),
     "nothing to copy":     ((2, 3),    ints(2, 3, 0),   "an entry of 0 copies a dim, [2, 3] has no such axis in [2, 3, 0]"),
     "-1 beside 0":         ((0, 3),    ints(0, -1),     "an entry of -1 cannot be inferred when another dim is 0"),
     "matrix as target":    ((2, 3),    SymbolicTensor(DType.INT64, (1, 2)), "shape must have rank 1, has rank 2: [1, 2]"),

@@ -186,6 +186,8 @@ class _Entries:
         if known_le(0, entry, self.op.scope) is True:
             return True
         if known_eq(entry, -1, self.op.scope) is False:  # such as a multiple of 4
+            if known_le(entry, -1, self.op.scope) is True:
+                raise SpecViolation(f"an entry of the target must be >= -1, target is {_text(self.target)}")
             self.op.add_implied_fact(entry)
             return True
         if self.shape is None or self.allowzero:
