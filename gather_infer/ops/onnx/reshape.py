@@ -32,6 +32,8 @@ from gather_infer.tensor import Shape, SymbolicTensor, format_shape, holds_value
 
 rules = RuleSet("")
 
+_OF_ENTRIES = "an entry of the target must be >= -1"
+
 
 @rules.rule("Reshape", since=1, moves=0, permutes=True)
 def onnx_reshape_1(op: OpCall) -> list[SymbolicTensor]:
@@ -154,7 +156,7 @@ def _unrepeated(shape: Shape | None, dims: Sequence[Dim | None], scope: Scope) -
 def _check_target(target: Sequence[Dim | None], shape: Shape | None, allowzero: bool) -> None:
     numbers = [t for t in target if isinstance(t, int)]
     if any(t < -1 for t in numbers):
-        raise SpecViolation(f"an entry of the target must be >= -1, target is {_text(target)}")
+        raise SpecViolation(f"{_OF_ENTRIES}, target is {_text(target)}")
     if numbers.count(-1) > 1:
         raise SpecViolation(f"only one entry of the target may be -1, target is {_text(target)}")
     if allowzero and -1 in numbers and 0 in numbers:
@@ -186,9 +188,7 @@ class _Entries:
         if known_le(0, entry, self.op.scope) is True:
             return True
         if known_eq(entry, -1, self.op.scope) is False:  # such as a multiple of 4
-            if known_le(entry, -1, self.op.scope) is True:
-                raise SpecViolation(f"an entry of the target must be >= -1, target is {_text(self.target)}")
-            self.op.add_implied_fact(entry)
+            self.op.require((0, "<=", entry), otherwise=f"{_OF_ENTRIES}, target is {_text(self.target)}")
             return True
         if self.shape is None or self.allowzero:
             return False
