@@ -18,13 +18,14 @@ NOT_YET: set[str] = set()
 
 
 def strings() -> list[str]:
-    """Every string in the package and the command line, docstrings included, but for the table itself."""
+    """The strings of each module that has a code, docstrings included, but for the table itself."""
     files = [
         file
         for package in (gather_infer, gather_infer_cli)
         for file in Path(str(package.__file__)).parent.rglob("*.py")
     ]
-    trees = [ast.parse(file.read_text()) for file in files if file.name != "diagnostic.py"]
+    texts = [file.read_text() for file in files if file.name != "diagnostic.py"]
+    trees = [ast.parse(text) for text in texts if CODE.search(text)]
     return [n.value for t in trees for n in ast.walk(t) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
