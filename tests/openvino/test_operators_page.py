@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import runpy
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from gather_infer.catalog.coverage import FactSource
+from gather_infer.catalog.coverage import FactSource, Operator
 from gather_infer.catalog.operators import operators
 from gather_infer.openvino.lowerings import DIALECT, LOWERINGS
 from gather_infer.openvino.lowerings.openvino_dialect import NEWEST_PAGE, READER_OPERATORS
@@ -81,9 +82,14 @@ SENTENCE = re.compile(r"(Conversion: .+|[A-Z`(].*|\w+ = .+|\w+_\w+, .+)\.")
 """A sentence; one about an attribute or an output begins with its name."""
 
 
+@cache
+def known_operators() -> tuple[Operator, ...]:
+    return tuple(operators())
+
+
 def test_what_ops_says_of_an_operator_are_whole_sentences() -> None:
     """Each text of every behaviour but the address of its page."""
-    for operator in operators():
+    for operator in known_operators():
         for line in operator_text([operator])[1:]:
             text = line[12:]
             assert text.startswith("https://") or SENTENCE.fullmatch(text), (operator.name, text)
@@ -98,6 +104,6 @@ SAID = {
 
 @pytest.mark.parametrize("name", SAID)
 def test_what_a_lowering_says_begins_behind_its_page(name: str) -> None:
-    (operator,) = (each for each in operators() if each.name == f"openvino.{name}")
+    (operator,) = (each for each in known_operators() if each.name == f"openvino.{name}")
     told = [line[12:] for line in operator_text([operator]) if "Conversion: " in line]
     assert told[-1:] == ([SAID[name]] if SAID[name] else [])
