@@ -43,7 +43,7 @@ from gather_infer.unfreezing.images.window_masks import stage_of_one_window
 from gather_infer.unfreezing.images.window_paddings import other_windows
 from gather_infer.unfreezing.needless_nodes import inferred, without_needless_nodes
 from gather_infer.unfreezing.result import Blocked, UnfreezeResult
-from gather_infer.unfreezing.result_edits import NAME, edited_model, edits_between
+from gather_infer.unfreezing.result_edits import NAME, drop_unread_initializers, edited_model, edits_between
 from gather_infer.unfreezing.row_checks.other_places import has_same_elements
 from gather_infer.unfreezing.row_checks.rows import check_rows
 from gather_infer.unfreezing.sizes.computed_sizes import Site
@@ -166,6 +166,7 @@ def _unfrozen(
         if smaller is not None:
             edited, after = smaller.proto, smaller.inference
             reasons |= smaller.reasons
+        drop_unread_initializers(edited, file.proto)
         edits = [*edits_between(file.proto, edited, reasons)]
         interface = declare(source.proto, edited, after, walk.dependent)
         proto = calls.restored(edited)

@@ -93,7 +93,7 @@ def edits_between(before: ModelProto, after: ModelProto, reasons: Mapping[str, s
 
 
 def _without_dead_code(proto: ModelProto, before: ModelProto) -> ModelProto:
-    """The model without the nodes and constants that nothing reads any more, of those that something read."""
+    """The model without the nodes that nothing reads any more, of those that something read."""
     dead_before = _unread(before)
     model = Model(proto)
     eliminate_all_dead_code(
@@ -103,8 +103,24 @@ def _without_dead_code(proto: ModelProto, before: ModelProto) -> ModelProto:
     return to_proto(model)
 
 
+def drop_unread_initializers(after: ModelProto, before: ModelProto) -> None:
+    """Remove the initializers of the main graph that nothing reads any more; those that nothing read before stay."""
+    kept = _read(after) | {value.name for value in after.graph.input}
+    kept |= {tensor.name for tensor in before.graph.initializer}.difference(_read(before))
+    for annotation in after.graph.quantization_annotation:
+        kept |= {annotation.tensor_name, *(entry.value for entry in annotation.quant_parameter_tensor_names)}
+    for position in reversed(range(len(after.graph.initializer))):
+        if after.graph.initializer[position].name not in kept:
+            del after.graph.initializer[position]
+
+
 def _unread(proto: ModelProto) -> set[str]:
-    read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
-    read |= {value.name for _, body in bodies(proto) for value in getattr(body, "output", ()) if hasattr(value, "name")}
+    read = _read(proto)
     graphs = [body for path, body in bodies(proto) if path.root is Root.GRAPH]
     return {name for body in graphs for node in body.node for name in node.output if name not in read}
+
+
+def _read(proto: ModelProto) -> set[str]:
+    """The values that a node reads or a graph returns."""
+    read = {name for _, body in bodies(proto) for node in body.node for name in node.input}
+    return read | {v.name for _, body in bodies(proto) for v in getattr(body, "output", ()) if hasattr(v, "name")}

@@ -450,6 +450,10 @@ FAULTS: Final = tuple(
         ("indices/row_numbers", "    return each.size == 2 and bool((own < 0).any())", "    return False", "two positions of which the last is first are reversed"),
         ("indices/row_numbers", "self.sized.update(name for name in made if name and walk.array(name) is None)", "self.sized.update(filter(None, node.output))", "known numbers are sizes"),
         ("driver", "            if name in constants or any(", "            if any(", "constants that stand for an old length are not listed"),
+        ("driver", "        drop_unread_initializers(edited, file.proto)\n", "", "initializers that nothing reads any more stay"),
+        ("result_edits", " | {value.name for value in after.graph.input}\n", "\n", "an initializer that a caller may override is removed"),
+        ("result_edits", "    kept |= {tensor.name for tensor in before.graph.initializer}.difference(_read(before))\n", "", "initializers that nothing read before are removed"),
+        ("result_edits", "kept |= {annotation.tensor_name, *(entry.value for entry in annotation.quant_parameter_tensor_names)}", "kept.add(annotation.tensor_name)", "the initializer of an annotation is removed"),
     )
 )  # fmt: skip
 

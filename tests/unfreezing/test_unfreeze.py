@@ -12,6 +12,7 @@ import pytest
 import gather_infer
 from fixtures.feeds import bindings, make_feeds, model_path
 from gather_infer import UsageError, freeze, infer, optimize, unfreeze
+from gather_infer.model.edits import RemoveInitializer
 from gather_infer.unfreezing import RowCheck, driver
 from gather_infer.unfreezing.factors import factored_values
 from gather_infer.unfreezing.factors.axis_factors import placements
@@ -402,8 +403,35 @@ def test_the_journal_lists_what_nothing_reads_any_more() -> None:
     static = model(text.replace("float[2,3] x", "float[2,1] x"))
     result = unfreeze(static, BATCH)
     dead = [edit for edit in result.journal.edits if edit.reason == "nothing reads it any more"]
-    assert len(dead) == 1 and [node.op_type for node in result.proto.graph.node] == ["Expand", "Neg"]
+    assert [edit.name for edit in dead if isinstance(edit, RemoveInitializer)] == ["a", "b"] and len(dead) == 3
+    assert [node.op_type for node in result.proto.graph.node] == ["Expand", "Neg"]
     assert any("Concat" in line for line in result.edits)
+
+
+def test_initializers_stay_that_were_not_read_or_that_something_else_names() -> None:
+    static = model(
+        "(float[2,3] x, bool c) => (float[2,3] y) "
+        "<int64[2] s = {2, 3}, int64[2] unread = {2, 3}, int64[2] noted = {2, 3}, float bias = {1}> "
+        "{ p = Reshape(x, noted) r = Reshape(p, s) y = If (c) "
+        "<then_branch = t () => (float[2,3] v) { v = Add(r, bias) }, "
+        "else_branch = e () => (float[2,3] w) { w = Neg(r) }> }"
+    )
+    annotation = static.graph.quantization_annotation.add(tensor_name="r")
+    annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="noted")
+    result = unfreeze(static, BATCH)
+    assert not result.refused
+    names = {tensor.name for tensor in result.proto.graph.initializer}
+    assert names >= {"unread", "noted", "bias"} and "s" not in names
+
+
+def test_an_initializer_that_is_an_input_stays() -> None:
+    """Before IR version 4 each is one; without the initializer a caller would have to feed it."""
+    static = model("(float[2,6] x, int64[3] s) => (float[2,3,2] y) <int64[3] s = {2, 3, 2}> { y = Reshape(x, s) }")
+    static.ir_version = 3
+    result = unfreeze(static, BATCH, verify=False)
+    assert not result.refused
+    assert [value.name for value in result.proto.graph.input] == ["x", "s"]
+    assert "s" in {tensor.name for tensor in result.proto.graph.initializer}
 
 
 def test_a_pattern_names_an_axis_of_all_inputs() -> None:
