@@ -144,6 +144,7 @@ def test_the_journal_tells_why_a_node_is_gone() -> None:
     assert result.edits == [
         "unfreezing: let Neg y read x instead of e: Expand(x) == x, the shape of x is the result's",
         "unfreezing: remove Expand e: Expand(x) == x, the shape of x is the result's",
+        "unfreezing: remove s: nothing reads it any more",
     ]
 
 
