@@ -265,7 +265,7 @@ def concat(step: RowStep) -> list[State]:
     digit = carriers[0].digit
     assert digit is not None, "a tensor that depends on rows has a place for them"
     for index, state in enumerate(states):
-        if axis not in state.flat and (state.digit != digit or state.constant):
+        if axis not in state.flat if state.constant else state.digit != digit:
             raise step.mixed("it joins rows")
         if not _multiple_of_rows(step, step.input_shape(index)[axis], digit):
             raise step.mixed("it joins rows")

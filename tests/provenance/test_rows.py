@@ -165,6 +165,8 @@ STATIC = {
     "Gemm over rows": ("(float[2, 2] x) => y = Gemm <transA = 1> (x, c) <float[2, 2] c = {1, 2, 3, 4}>", False),
     "sorted rows": ("(float[2, 3] x) => y, i = TopK <axis = 0> (x, k) <int64[1] k = {2}>", False),
     "joined with other rows": ("(float[2, 3] x) => y = Concat <axis = 0> (x, c) <float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
+    "joined with rows along another axis": ("(float[2, 2] x) => m = ReduceMax <axes = [1], keepdims = 0> (x) r = Reshape(m, s) e = Expand(r, t) y = Concat <axis = 0> (x, e) <int64[2] s = {1, 2}, int64[2] t = {2, 2}>", False),
+    "joined with a constant that repeats a row": ("(float[2, 3] x) => e = Expand(c, t) y = Concat <axis = 0> (e, x) <float[1, 3] c = {1, 2, 3}, int64[2] t = {2, 3}>", True),
     "the first row written": ("(float[2, 3] x) => y = ScatterElements <axis = 0> (x, i, c) <int64[2, 3] i = {0, 0, 0, 0, 0, 0}, float[2, 3] c = {1, 2, 3, 4, 5, 6}>", False),
     "a scale that keeps the size": ("(float[2, 2, 3] x) => y = Resize(x, , s) <float[3] s = {1.4, 1, 1}>", False),
     "a position that absorbs the rows": ("(float[2, 2, 3] x) => y = Reshape(x, s) z = Softmax <axis = 0> (y) <int64[2] s = {2, -1}>", False),

@@ -26,7 +26,7 @@ def _refusal(table: Array, text: str) -> str:
 def _of_positions(table: Array) -> str:
     kind = "bool" if table.dtype == np.bool_ else "float"
     text = {"float": "y = Mul(x, t)", "bool": "y = Where(t, x, z)"}[kind]
-    return _refusal(table, f"(float[2,7] x) => (y) <float z = {{0}}> {{ {text} }}")
+    return _refusal(table, f"(float[2,{len(table)}] x) => (y) <float z = {{0}}> {{ {text} }}")
 
 
 def _of_pairs(table: Array) -> str:
@@ -46,6 +46,21 @@ ROWS: dict[str, Array] = {
     "three times a fraction": 3 * POSITIONS / SIZE,
     "weights of a mean": np.exp(POSITIONS) / np.exp(POSITIONS).sum(),
     "positions times their number": POSITIONS * SIZE,
+    "weights of norm 1": 0.9**POSITIONS / np.linalg.norm(0.9**POSITIONS),
+    "exponentials of fractions": np.exp(-POSITIONS / SIZE),
+    "exponentials of eighths": np.exp(-np.arange(8) / 8),
+    "from 1 to 0.001": np.logspace(0, -3, SIZE),
+    "roots of fractions": np.sqrt(POSITIONS / SIZE),
+    "squares of fractions": (POSITIONS / SIZE) ** 2,
+    "logarithms to the base of the length": np.log(1 + POSITIONS) / np.log(SIZE),
+    "a cosine from 1 to 0": (1 + np.cos(np.pi * POSITIONS / (SIZE - 1))) / 2,
+}
+SINES = {
+    # the largest frequency
+    "a circle from its second position": 2 * np.pi / SIZE,
+    "a circle whose last position is the first one": 2 * np.pi / (SIZE - 1),
+    "half a circle": np.pi / SIZE,
+    "a fraction of the length": 1 / SIZE,
 }
 PAIRS: dict[str, Array] = {
     "a centering matrix": ONES - 1 / SIZE,
@@ -63,6 +78,12 @@ PAIRS: dict[str, Array] = {
 }
 CUT: dict[str, tuple[Callable[[Array], str], Array]] = {
     "powers": (_of_positions, 0.9**POSITIONS),
+    "powers from the first one on": (_of_positions, 0.9 ** (1 + POSITIONS)),
+    "exponentials": (_of_positions, np.exp(-0.3 * POSITIONS)),
+    "means up to a position": (_of_positions, 1 / (1 + POSITIONS)),
+    "logarithms": (_of_positions, np.log(1 + POSITIONS)),
+    "roots": (_of_positions, np.sqrt(1 + POSITIONS)),
+    "numbers of pairs of positions": (_of_positions, POSITIONS // 2),
     "the first position": (_of_positions, POSITIONS == 0),
     "means up to each position": (_of_pairs, np.tril(np.ones((SIZE, SIZE))) / (J + 1)),
     "powers of distances": (_of_pairs, 0.9 ** abs(J - POSITIONS)),
@@ -79,6 +100,14 @@ def test_a_table_of_positions_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, table in ROWS.items() if table.dtype == np.bool_])
 def test_a_mask_of_positions_is_refused(name: str) -> None:
     assert _of_positions(ROWS[name])
+
+
+@pytest.mark.parametrize("frequency", [*SINES.values(), 1.0, 0.1], ids=[*SINES, "1", "a tenth"])
+def test_sines_whose_largest_frequency_follows_the_length_are_refused(frequency: float) -> None:
+    angles = (1 + POSITIONS)[:, None] * frequency * 0.1 ** np.arange(2)
+    table = np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(np.float32)
+    refusal = _refusal(table, "(float[2,7,4] x) => (y) { y = Add(x, t) }")
+    assert ("its sines" in refusal) == (frequency in SINES.values())
 
 
 @pytest.mark.parametrize("name", PAIRS)

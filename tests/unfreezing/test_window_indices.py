@@ -99,6 +99,12 @@ REFUSED = {
         "(float[1,9] x) => (y) <int64[4,3] i = {0,1,2, 2,3,4, 4,5,6, 6,7,8}> { y = Gather<axis=1>(x, i) }",
         "seq",
     ),
+    "windows of every second sample, and as many of each as another value has positions": (
+        "(float[1,5,2] x) => (y, z) <int64[2] f = {1,10}, int64[4] p = {0,5,0,0}, int64[1] a = {1}, int64[1] b = "
+        "{9223372036854775807}, int64[5,4] i = {0,2,4,6, 2,4,6,8, 4,6,8,10, 6,8,10,12, 8,10,12,14}> "
+        "{ z = Slice(x, a, b, a) r = Reshape(x, f) q = Pad(r, p) y = Gather<axis=1>(q, i) }",
+        "2*seq + 5",
+    ),
     "strides that are not equal": (
         text_of(5, 4, 2, np.array([*table_of(4, 4, range(6)).tolist(), [15, 16, 17, 18, 19, 20]])),
         "4*seq + 2",
@@ -119,3 +125,19 @@ def test_windows_over_rows_are_refused(tmp_path: Path) -> None:
         "s = ReduceSum<keepdims=1>(w, a) y = Add(s, x) }"
     )
     check_refused(text, ("x.0=batch",), "in an axis of 2*batch + 1", tmp_path)
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_shifted_copies_are_no_windows(copies: int, tmp_path: Path) -> None:
+    """Copies of all but the last positions, as many as results of a Conv: their number stays, their size follows."""
+    size = 2 * copies + 1
+    table = table_of(copies, 1, range(size - copies + 1))
+    kernel = size - copies + 1
+    numbers = ", ".join(map(str, table.ravel().tolist()))
+    text = (
+        f"(float[1,1,{size}] x) => (y) <float[1,1,{kernel}] k = {{{', '.join('1' * kernel)}}}, "
+        f"int64[{copies},{kernel}] i = {{{numbers}}}, int64[1] a = {{3}}, int64[1] b = {{2}}> "
+        "{ c = Conv(x, k) g = Gather<axis=2>(x, i) m = ReduceMin<keepdims=0>(g, a) s = ReduceSum<keepdims=0>(m, b) "
+        "r = ReduceMax<keepdims=0>(c, b) y = Add(s, r) }"
+    )
+    check_refused(text, ("x.2=seq",), "in an axis of seq", tmp_path)

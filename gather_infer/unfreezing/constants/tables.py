@@ -15,6 +15,8 @@ Array = np.ndarray[Any, Any]
 
 _FEW: Final = 3
 """Different numbers of a mask."""
+_FEWEST_OF_SINES: Final = 5
+_SMALLEST_FREQUENCY: Final = 1e-3
 
 
 def why_not_cut(array: Array, axis: int) -> str:
@@ -37,9 +39,13 @@ def why_not_cut(array: Array, axis: int) -> str:
         return "its rows have the length as their period"
     if rows.shape[1] == 1 and not is_of_two_values and _same(np.abs(rows).sum(), np.ones(()), 1e-6):
         return "the sum of its rows is 1"
+    if _largest_frequency_tells(rows):
+        return "its sines have a part of the length as their period"
     steps = np.diff(rows, axis=0)
     if not _same(steps, np.broadcast_to(steps[:1], steps.shape), _noise(rows)):
-        return ""
+        is_number = array.dtype.kind == "f" and not is_of_two_values and _is_by_position_alone(rows)
+        is_told = is_number and not _are_of_position(rows[:, 0])
+        return "its numbers, one for each position, may depend on how many there are" if is_told else ""
     return "its rows are fractions of the length" if are_parts(steps[0], size, rows[0]) else ""
 
 
@@ -96,6 +102,42 @@ def _is_by_position_alone(rows: Array) -> bool:
 def _is_position_0(row: Array) -> bool:
     """Whether a row is that of position 0: a multiple of 0, or sines and cosines of 0."""
     return bool(np.isin(row, (0, 1)).all())
+
+
+def _are_of_position(numbers: Array) -> bool:
+    """Whether numbers that are no progression are known functions of their positions, whatever follows.
+
+    Whole numbers, their reciprocals, roots and logarithms; powers of a number, or exponentials of multiples of one.
+    """
+    with np.errstate(all="ignore"):
+        told = [numbers, 1 / numbers, numbers**2, np.exp(numbers)]
+        ratios = numbers[1:] / numbers[:-1]
+        rate = np.log(np.abs(ratios[:1]))
+    if any(np.isfinite(each).all() and _same(each, np.rint(each), 1e-5) for each in told):
+        return True
+    is_power = np.isfinite(ratios).all() and _same(ratios, np.broadcast_to(ratios[:1], ratios.shape), 0.0)
+    begins = are_short(numbers[:1]).all() or _same(numbers[:1], ratios[:1], 0.0)  # others may be made to sum up to 1
+    if not is_power or not begins or not np.isfinite(rate).all() or are_parts(rate, len(numbers)):
+        return False
+    return bool((are_short(ratios[:1]) | are_short(rate)).all())
+
+
+def _largest_frequency_tells(rows: Array) -> bool:
+    """Whether the largest frequency of the columns that are sines is a part of the length.
+
+    Each element of a sine times twice the cosine of its frequency is the sum of those beside it.
+    """
+    size = len(rows)
+    if size < _FEWEST_OF_SINES or not np.isfinite(rows).all():
+        return False
+    middle, beside = rows[1:-1], rows[:-2] + rows[2:]
+    with np.errstate(all="ignore"):
+        cosines = (middle * beside).sum(axis=0) / (2 * (middle**2).sum(axis=0))
+        is_sine = np.isclose(beside, 2 * cosines * middle, rtol=0, atol=_noise(rows) * 4).all(axis=0)
+        frequencies = np.arccos(cosines[is_sine & (np.abs(cosines) < 1)])
+    largest = float(frequencies.max(initial=0.0))
+    told = [part / number for number in (size, size - 1) for part in (1, 2, np.pi, 2 * np.pi)]
+    return largest > _SMALLEST_FREQUENCY and bool(np.isclose(largest, told, rtol=1e-3, atol=0).any())
 
 
 def _is_mirrored(rows: Array) -> bool:

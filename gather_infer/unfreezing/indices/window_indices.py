@@ -17,7 +17,7 @@ from gather_infer.unfreezing.factors.samples import values_of
 if TYPE_CHECKING:
     from gather_infer.unfreezing.walk import UnfreezingWalk
 
-_FEWEST_WITH_STRIDE: Final = 3
+_FEWEST: Final = 3
 """Any two windows are some stride apart."""
 
 Array = np.ndarray[Any, Any]
@@ -35,8 +35,10 @@ def sliding_index(walk: UnfreezingWalk, array: Array, dim: Expr) -> str | None:
         if size is None or step is None or not _is_window(first):
             continue
         stride, width = int(step.flat[0]), int(first.max()) + 1
-        if stride < 1 or (step != stride).any() or count < (2 if stride == 1 else _FEWEST_WITH_STRIDE):
+        if stride < 1 or (step != stride).any() or count < _FEWEST:
             continue
+        if stride == 1 and count <= first.size:
+            continue  # as well as many windows as a few, shifted by one, for each of which all of the axis is read
         windows = (dim - width) // stride + 1
         if count == (size - width) // stride + 1 and windows in walk.sizes.held():
             found.append((first, step, axis, windows))
