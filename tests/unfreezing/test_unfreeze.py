@@ -390,6 +390,15 @@ def test_rows_that_cannot_be_run_refuse_the_model(monkeypatch: pytest.MonkeyPatc
     assert not unfreeze(static, BATCH, verify=False).refused
 
 
+def test_random_outputs_are_not_compared() -> None:
+    """Each run draws other numbers, also of the same model."""
+    static = model("(float[2,3] x) => (float[2,3] y) { r = RandomUniform<shape=[1,3]>() y = Add(x, r) }")
+    result = unfreeze(static, BATCH)
+    assert result.why_refused == "rows not compared: output y depends on random numbers, of RandomUniform"
+    result = unfreeze(static, BATCH, verify=False)
+    assert not result.refused and str(result.independence["batch"].verdict) == "proved"
+
+
 def test_a_slice_by_attributes() -> None:
     text = "(float[3,2] x) => (float[2,2] y) { y = Slice<starts=[0], ends=[2], axes=[0]>(x) }"
     assert "cuts [0:2] out of an axis of batch" in unfreeze(model(text, opset=9), BATCH).why_refused

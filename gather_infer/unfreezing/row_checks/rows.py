@@ -36,6 +36,7 @@ from gather_infer.verification.element_sampling import (
     why_not_drawable,
 )
 from gather_infer.verification.files import on_disk
+from gather_infer.verification.nondeterminism import nondeterministic_outputs
 from gather_infer.verification.output_comparison import ValueDifference, difference
 from gather_infer.verification.size_sampling import SizePattern, size_sampler_of
 from gather_infer.verification.tolerance import Tolerance
@@ -71,6 +72,10 @@ def check_rows(
     constants = {tensor.name for tensor in source.proto.graph.initializer}
     needed = [name for name in after.inputs if name not in constants]
     reason = next((why for name in needed if (why := why_not_drawable(after[name]))), "")
+    random = nondeterministic_outputs(after)
+    if random:
+        name, node = next(iter(random.items()))
+        reason = f"output {name} depends on random numbers, of {node}"
     if reason:
         return RowCheck(skipped=reason)
     for runtime in (ONNXRUNTIME, REFERENCE):
