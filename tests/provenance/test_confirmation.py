@@ -44,6 +44,17 @@ def test_noise_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert independence(model_of(text)).verdict is IndependenceVerdict.REFUTED
 
 
+def test_noise_that_a_model_enlarges_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A multiple of the number of rows is added, and subtracted again; then the last digits are made the first."""
+    text = (
+        "h = Shape(x) b = Gather(h, i) f = Cast <to = 1> (b) g = Mul(f, c) a = Add(x, g) d = Sub(a, g) k = Mul(d, e) "
+        "y = Sin(k) <int64 i = {0}, float c = {0.3}, float e = {10000000}>"
+    )
+    assert independence(model_of(text)).verdict is IndependenceVerdict.OPEN
+    monkeypatch.setattr(confirmation._Runs, "_sensitive_outputs", lambda *_: set())
+    assert independence(model_of(text)).verdict is IndependenceVerdict.REFUTED
+
+
 EVIDENCE = {
     # the graph, and how a run begins that refutes it
     "later rows": (
