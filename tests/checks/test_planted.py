@@ -18,6 +18,7 @@ def places(finding: Diagnostic) -> set[str]:
     return {node, where.value.removeprefix("input ").removeprefix("output ")}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PLANTS)
 def test_what_is_planted_is_found(name: str, tmp_path: Path) -> None:
     path, plant, place = planted(name, tmp_path)

@@ -87,7 +87,7 @@ QUESTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("columns", WIDTHS)
 @pytest.mark.parametrize("command", QUESTIONS)
 def test_a_screen(command: str, columns: int, run: Run) -> None:

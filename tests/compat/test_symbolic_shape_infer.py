@@ -61,7 +61,7 @@ CODES: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", CODES)
 def test_exit_codes_and_files_are_those_of_the_script(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -57,6 +57,7 @@ LOST = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("feature", FEATURES)
 def test_a_part_of_the_format_stays(feature: str, command: str) -> None:

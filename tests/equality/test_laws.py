@@ -550,7 +550,7 @@ def test_different_models_are_not_proved(name: str) -> None:
     assert diff(before, after, runs=0).verdict is DiffVerdict.UNKNOWN
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", [name for name in DIFFERENT if "Loop(" not in DIFFERENT[name][0]])
 def test_different_models_have_a_witness(name: str) -> None:
     before, after = map(model, DIFFERENT[name])

@@ -252,7 +252,7 @@ COMMANDS: dict[str, Callable[[ModelProto], object]] = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("deep", DEEP)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_is_nested_deep_takes_little_work(command: str, deep: str) -> None:

@@ -43,7 +43,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_openvino_runs_inside_the_contract_and_fails_outside(name: str, tmp_path: Path) -> None:
     fixture = FIXTURES / f"{name}.xml"

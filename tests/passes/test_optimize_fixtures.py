@@ -28,7 +28,7 @@ def odd(feeds: dict[str, Any], seed: int) -> dict[str, Any]:
     return changed
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_bits_interface_and_idempotence(name: str) -> None:
     before = onnx.load(model_path(name))

@@ -69,7 +69,7 @@ def count_calls(command: Callable[[ModelProto], object], model: ModelProto) -> i
     return count
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("command", "name"),
     [

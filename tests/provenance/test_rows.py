@@ -108,7 +108,7 @@ def test_rows_are_independent_whatever_numbers_are_drawn(name: str) -> None:
     assert judge(result, axes, run_session(model.SerializeToString()), draw, {}) >= 6
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MIXED)
 def test_a_node_mixes_rows_and_a_run_shows_it(name: str) -> None:
     result = independence(model_of(MIXED[name]))

@@ -73,6 +73,7 @@ def test_a_rule_has_a_case_and_a_near_miss(name: str) -> None:
     assert any(case.near for case in cases), f"no case of {name} has a near miss: one for each side condition, {PAGE}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [name for name, listed in LISTED.items() if isinstance(listed, RuleEntry)])
 def test_each_way_out_of_a_rule_has_a_near_miss(name: str) -> None:
     """A `return None` of a rule is a side condition; a case or a near miss comes to each."""
@@ -92,7 +93,7 @@ def test_each_way_out_of_a_rule_has_a_near_miss(name: str) -> None:
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LISTED)
 def test_a_rule_at_every_opset(name: str) -> None:
     """Wherever `before` is a model that passes the full check, so is what becomes of it, and it computes the same."""

@@ -360,7 +360,7 @@ REFUSED: dict[str, tuple[Callable[..., ModelProto], dict[str, Any], tuple[Size, 
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_the_result_is_the_network_of_each_size(name: str) -> None:
     case = CASES[name]

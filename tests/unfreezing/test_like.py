@@ -165,7 +165,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("name", CASES)
 def test_two_sizes_tell_the_third(name: str, swapped: bool) -> None:

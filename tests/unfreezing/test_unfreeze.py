@@ -264,7 +264,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CASES)
 def test_a_static_model_becomes_the_dynamic_one(name: str) -> None:
     check_dynamic(CASES[name])

@@ -32,7 +32,7 @@ def test_what_later_nodes_tell_is_refused_in_bodies(name: str, wrapper: str) -> 
     assert REFUSED[name] in unfreeze(wrapped, case.dims).why_refused
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("name", "wrapper"), [pair for pair in PAIRS if pair[0] not in REFUSED])
 def test_wrapped_models(name: str, wrapper: str) -> None:
     case = CASES[name]
