@@ -214,6 +214,7 @@ FAULTS: Final = tuple(
         ("constants/constant_rows", "            if is_of_distances and np.isin(", "            if not is_of_distances and np.isin(", "distances that are not negative begin at a number"),
         ("constants/position_masks", "    if array.dtype.kind in \"iuf\" and any(values_tell(np.stack(values), array.shape[at]) for at in (low, high)):\n        return None\n", "", "a centering matrix is a mask"),
         ("constants/tables", "is_told = is_number and not _are_of_position(rows[:, 0])", "is_told = False", "numbers for each position are cut"),
+        ("constants/tables", "np.cos(np.arange(len(numbers)) + begin), 1e-6)", "np.cos(np.arange(len(numbers)) + begin), 2.0)", "any numbers up to 1 are sines"),
         ("constants/tables", "not begins or not np.isfinite", "not np.isfinite", "powers whose squares have the sum 1 are cut"),
         ("constants/tables", " or are_parts(rate, len(numbers)):", ":", "exponentials of fractions of the length are cut"),
         ("constants/tables", "(are_short(ratios[:1]) | are_short(rate)).all()", "True", "powers that end at a short number are cut"),

@@ -82,6 +82,8 @@ CUT: dict[str, tuple[Callable[[Array], str], Array]] = {
     "exponentials": (_of_positions, np.exp(-0.3 * POSITIONS)),
     "means up to a position": (_of_positions, 1 / (1 + POSITIONS)),
     "logarithms": (_of_positions, np.log(1 + POSITIONS)),
+    "cosines of positions": (_of_positions, np.cos(POSITIONS)),
+    "sines of positions from the third one on": (_of_positions, np.sin(2 + POSITIONS)),
     "roots": (_of_positions, np.sqrt(1 + POSITIONS)),
     "numbers of pairs of positions": (_of_positions, POSITIONS // 2),
     "the first position": (_of_positions, POSITIONS == 0),

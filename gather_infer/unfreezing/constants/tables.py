@@ -107,13 +107,17 @@ def _is_position_0(row: Array) -> bool:
 def _are_of_position(numbers: Array) -> bool:
     """Whether numbers that are no progression are known functions of their positions, whatever follows.
 
-    Whole numbers, their reciprocals, roots and logarithms; powers of a number, or exponentials of multiples of one.
+    Whole numbers, their reciprocals, roots and logarithms; powers of a number, or exponentials of multiples of one; the
+    sine of each, as of rotary embeddings of two numbers.
     """
     with np.errstate(all="ignore"):
         told = [numbers, 1 / numbers, numbers**2, np.exp(numbers)]
         ratios = numbers[1:] / numbers[:-1]
         rate = np.log(np.abs(ratios[:1]))
     if any(np.isfinite(each).all() and _same(each, np.rint(each), 1e-5) for each in told):
+        return True
+    phase = np.arccos(np.clip(numbers[0], -1, 1))
+    if any(_same(numbers, np.cos(np.arange(len(numbers)) + begin), 1e-6) for begin in (phase, -phase)):
         return True
     is_power = np.isfinite(ratios).all() and _same(ratios, np.broadcast_to(ratios[:1], ratios.shape), 0.0)
     begins = are_short(numbers[:1]).all() or _same(numbers[:1], ratios[:1], 0.0)  # others may be made to sum up to 1
